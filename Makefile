@@ -60,7 +60,7 @@ test: test-deps puppet8-root build $(BIN)/gotestsum ## every test; prints the te
 	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/puppet8.json -- $(ON_PUPPET8) -run '$(PUPPET8_CORE)' -timeout $(TEST_TIMEOUT) ./internal/compiler/ruby || failed=1; \
 	cat $(BIN)/raced.json $(BIN)/waiting.json $(BIN)/puppet8.json > $(BIN)/test.json; \
 	echo "The ten slowest:"; \
-	$(BIN)/gotestsum tool slowest --num 10 --jsonfile $(BIN)/test.json; \
+	tools/slowest $(BIN)/test.json 10; \
 	exit $$failed
 
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)

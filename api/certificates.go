@@ -63,9 +63,9 @@ type CertificateListRequest struct {
 // Certificate is a certificate or a request for one.
 type Certificate struct {
 	Name        string            `json:"name"`
-	State       string            `json:"state"` // requested, signed, revoked
-	Serial      string            `json:"serial,omitempty"`
-	Fingerprint string            `json:"fingerprint"` // SHA-256, colon form
+	State       string            `json:"state"`            // requested, signed, revoked
+	Serial      string            `json:"serial,omitempty"` // hexadecimal, as openssl prints it
+	Fingerprint string            `json:"fingerprint"`      // SHA-256, colon form
 	NotBefore   *time.Time        `json:"not_before,omitempty"`
 	NotAfter    *time.Time        `json:"not_after,omitempty"`
 	Received    *time.Time        `json:"received,omitempty"`   // of a request

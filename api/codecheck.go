@@ -1,8 +1,9 @@
 package api
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Deployed is a version that was deployed, and what was found in it before; nothing if it was not checked.
@@ -46,4 +47,6 @@ type CodeFinding struct {
 // CheckFailed is the cause of a version.deploy that was refused for mistakes in the code.
 type CheckFailed struct{ Check CodeCheck }
 
-func (e *CheckFailed) Error() string { return fmt.Sprintf("%d mistakes were found", e.Check.Mistakes) }
+func (e *CheckFailed) Error() string {
+	return "the check found " + fault.Count(e.Check.Mistakes, "mistake")
+}

@@ -86,6 +86,11 @@ type JobTargets struct {
 	Exclude []string `json:"exclude,omitempty"` // of all these, not those
 }
 
+// Any says whether something is meant, besides what is excluded.
+func (t JobTargets) Any() bool {
+	return t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != ""
+}
+
 // JobOrder is what all kinds of job have in common.
 type JobOrder struct {
 	Targets JobTargets `json:"targets"`
@@ -198,10 +203,10 @@ type JobTarget struct {
 
 // A node's next Puppet run, as known from its newest catalog and its latest report.
 const (
-	ExpectNothing = "nothing new"      // no catalog was compiled since the latest run, which did not fail
-	ExpectCatalog = "new catalog"      // that no run has reported yet
+	ExpectNothing = "nothing new"      // the node applied the catalog that it has now, and that run did not fail
+	ExpectCatalog = "new catalog"      // another one than the node applied last
 	ExpectNoop    = "changes in noop"  // the latest run was one without changes, and would have made some
-	ExpectFailed  = "failed last time" // and there is no newer catalog
+	ExpectFailed  = "failed last time" // and there is no other catalog
 	ExpectUnknown = "unknown"          // it has never reported
 )
 

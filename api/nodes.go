@@ -86,6 +86,7 @@ type Node struct {
 	Pending       int        `json:"pending,omitempty"`        // of a noop run: how many resources would have been changed
 	CachedCatalog bool       `json:"cached_catalog,omitempty"` // the last run was given no catalog and applied the one that the node had
 	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile
+	Certificate   string     `json:"certificate,omitempty"`    // revoked or expired: nothing lets the node in before it joins again
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
 	LastConnected *LastSeen  `json:"last_connected,omitempty"` // its agent, if that was connected earlier and is not now; neither: no agent ever was
 	Agent         *AgentTold `json:"agent,omitempty"`          // in node.show: what its tutti agent told of itself; other agents tell nothing

@@ -40,12 +40,12 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	contains(t, r.out, "$ tutti node list", "$ tutti report show", "web-1.demo.test", "db-1.demo.test")
-	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected",
+	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected after",
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
 		"$ tutti command run 'uname; whoami' --where 'facts.simulated = true' --yes --quiet\n", "Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
 		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
 	contains(t, r.out, "$ tutti compile queue\n", "Nothing is to be compiled.", "workers = 6", "    live: ")
-	if counts := regexp.MustCompile(`(?m)^(\d+) of 202 nodes were compiled; (\d+) nodes have the role web$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
+	if counts := regexp.MustCompile(`(?m)^compiled for (\d+) of 202 nodes; the role web is on (\d+) nodes$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
 		t.Errorf("not exactly the nodes of the role were compiled: %q", counts)
 	}
 	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 || jobs[0][4] != "200" || jobs[3][4] != "2" {
@@ -129,7 +129,7 @@ func tellsOfAChange(t *testing.T, told string) {
 		t.Errorf("the canary's generations are %q: the newest is not the catalog of release 1", now)
 	}
 	find("all green", `^202 nodes, 202 of them in released mode: 202 current, 0 behind, 0 foreign, 0 unknown; 0 nodes failed in the last run$`)
-	same(t, "as before", []int{web, web}, find("what nodes have", `^(\d+) of (\d+) web servers have exactly the catalog that release 1 gave them$`))
+	same(t, "as before", []int{web, web}, find("what nodes have", `^(\d+) of (\d+) web servers: exactly the catalog that release 1 gave$`))
 }
 
 // hostState is the size and age of every file below hostDirs that tells of the demo: of its

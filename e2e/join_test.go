@@ -217,9 +217,15 @@ func TestASharedCertificateIsRenewed(t *testing.T) {
 func TestJoinMakesTheFirstRun(t *testing.T) {
 	begin(t, 60)
 	s := startServer(t)
+	early := newJoiner(t, s, "early.test")
+	r := early.join(t, append(early.token(t), "--runs")...)
+	if r.code != 4 {
+		t.Errorf("join --runs before any code: %d\n%s", r.code, r.text())
+	}
+	contains(t, r.err, "has joined, but the environment production has no code yet: deploy some with `tutti code deploy production DIR`")
 	s.deploy(t, "production")
 	j := newJoiner(t, s, "runs.test", "story=basic")
-	r := j.join(t, append(j.token(t), "--runs")...)
+	r = j.join(t, append(j.token(t), "--runs")...)
 	if r.code != 0 {
 		t.Fatalf("join --runs: %d\n%s", r.code, r.text())
 	}

@@ -184,8 +184,8 @@ var changing = []struct {
 	letter  string
 }{
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d+)?( ?[A-Z]+)?)?`), "t"},
+	{regexp.MustCompile(`\b[0-9A-F]{30,}\b`), "n"},
 	{regexp.MustCompile(`\b([0-9A-F]{2}:){2,}[0-9A-F]{0,2}…?`), "F"},
-	{regexp.MustCompile(`\b\d{30,}\b`), "n"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "u"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b|\b[0-9a-f]*[0-9][0-9a-f]*…|\b[0-9a-f]{12}\b`), "d"},
 }

@@ -28,7 +28,7 @@ func TestStories(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(binary)+":"+os.Getenv("PATH"))
 			env.Values[storyKey{}] = &storyServer{}
-			env.Defer(queue.take(storySeconds))
+			env.Defer(told(env.T(), queue.take(storySeconds)))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "halt": halt, "resume": resume, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},

@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // turns lets some stories be told at a time. Those that take longest come first: none of them
@@ -30,7 +32,16 @@ func begin(t *testing.T, seconds ...int) {
 	queue.announce(1)
 	t.Parallel()
 	queue.announce(-1)
-	t.Cleanup(queue.take(append(seconds, 0)[0]))
+	t.Cleanup(told(t, queue.take(append(seconds, 0)[0])))
+}
+
+// told ends a turn, and says how long the story took without the wait for it: `make test` lists the slowest by that (tools/slowest).
+func told(t interface{ Log(args ...any) }, give func()) (end func()) {
+	begun := time.Now()
+	return func() {
+		t.Log(fmt.Sprintf("told in %.1f s, besides the wait for its turn", time.Since(begun).Seconds()))
+		give()
+	}
 }
 
 // announce keeps everybody waiting until all are there of whom it is known that they come.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -23,7 +22,7 @@ func (d Doctor) schedule(ctx context.Context) []Finding {
 	waiting := (&reports{dir: filepath.Join(d.Config.Data, "reports")}).Waiting()
 	if waiting > 0 {
 		all = append(all, Finding{
-			Check: "reports", State: Warning, Found: fmt.Sprintf("%d wait for a server that takes them", waiting),
+			Check: "reports", State: Warning, Found: fault.Are(waiting, "report") + " kept here that no server has",
 			Mend: "the agent delivers them when it is connected, and keeps them for " + d.Config.SpoolTTL.String() + "; its log says why none took them",
 		})
 	}

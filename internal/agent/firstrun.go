@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/agent/puppetrun"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -17,6 +18,8 @@ type FirstRun struct {
 	ExitCode int            `json:"exit_code"`
 	Error    string         `json:"error,omitempty"`
 	Metrics  map[string]int `json:"metrics,omitempty"`
+
+	WithoutCode fleet.Environment `json:"without_code,omitempty"` // the node's, if nothing was deployed to it
 }
 
 // Failed says whether the run did not do what it should.
@@ -38,5 +41,5 @@ func RunFirst(ctx context.Context, puppet string, colours bool, says io.Writer) 
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		return FirstRun{}, fault.Wrap(fault.Internal, err, "what came of the Puppet run cannot be read")
 	}
-	return FirstRun{Status: r.Status, ExitCode: r.ExitCode, Error: r.Error, Metrics: r.Metrics}, nil
+	return FirstRun{Status: r.Status, ExitCode: r.ExitCode, Error: r.Error, Metrics: r.Metrics, WithoutCode: fleet.Absent(r.Stderr)}, nil
 }

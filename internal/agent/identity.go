@@ -183,7 +183,7 @@ func revokedIn(chain []*x509.Certificate, lists []*x509.RevocationList) error {
 				continue
 			}
 			if revokedBy(c, list) {
-				return fmt.Errorf("the certificate of %s (serial number %X) was revoked", c.Subject.CommonName, c.SerialNumber)
+				return fmt.Errorf("the certificate of %s (serial number %s) was revoked", c.Subject.CommonName, fleet.Serial(c.SerialNumber))
 			}
 		}
 	}

@@ -337,8 +337,8 @@ func (j Join) good(ctx context.Context, ca *authority, list []byte, mine *holdin
 	}
 	for _, l := range lists {
 		if revokedBy(leaf, l) {
-			return fault.New(fault.Conflict, "the certificate of %s was revoked (serial number %X). If the node may come back, run `tutti ca clean %s` on the server, %s here, and join again",
-				j.Name, leaf.SerialNumber, j.Name, j.giveUp())
+			return fault.New(fault.Conflict, "the certificate of %s was revoked (serial number %s). If the node may come back, run `tutti ca clean %s` on the server, %s here, and join again",
+				j.Name, fleet.Serial(leaf.SerialNumber), j.Name, j.giveUp())
 		}
 	}
 	mine.leaf, mine.certificate = leaf, text

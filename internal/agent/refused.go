@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // refusal is a server's no to this node's certificate, in words. TLS has an alert for most reasons, and Go's servers send "bad certificate" for
@@ -47,7 +49,7 @@ func (i *Identity) explain(ctx context.Context, server string, err error) error 
 		no.why = fmt.Sprintf("the certificate of %s comes from another CA (%s) than the server's", name, leaf.Issuer.CommonName)
 		no.mend = "join the server that it belongs to; " + anew
 	case i.revokedAt(ctx, server):
-		no.why = fmt.Sprintf("the certificate of %s (serial number %X) was revoked", name, leaf.SerialNumber)
+		no.why = fmt.Sprintf("the certificate of %s (serial number %s) was revoked", name, fleet.Serial(leaf.SerialNumber))
 		no.anew = true
 	default:
 		no.why = fmt.Sprintf("the server does not accept the certificate of %s (%v)", name, err)

@@ -135,11 +135,11 @@ the inputs with their type, the values that are allowed and the default, and the
 func printModule(to print.Printer, m api.ActionModule) error {
 	rows := [][]string{{"Module", m.Module}, {"Description", m.Description}}
 	for i, v := range m.Versions {
-		rows = append(rows, []string{label("Versions", i), fmt.Sprintf("%s  (%s, %s)", cmp.Or(v.Version, short(v.Digest)), v.Provider, count(v.Nodes, "node"))})
+		rows = append(rows, []string{label("Versions", i), fmt.Sprintf("%s  (%s, %s)", cmp.Or(v.Version, short(v.Digest)), v.Provider, fault.Count(v.Nodes, "node"))})
 	}
 	rows = append(rows, []string{"Author", m.Author}, []string{"License", m.License}, []string{"URL", m.URL})
 	for i, p := range m.Problems {
-		rows = append(rows, []string{label("Problems", i), fmt.Sprintf("%s  (%s, such as %s)", p.Problem, count(p.Nodes, "node"), strings.Join(p.Examples[:min(len(p.Examples), shownExamples)], ", "))})
+		rows = append(rows, []string{label("Problems", i), fmt.Sprintf("%s  (%s, such as %s)", p.Problem, fault.Count(p.Nodes, "node"), strings.Join(p.Examples[:min(len(p.Examples), shownExamples)], ", "))})
 	}
 	if len(m.Actions) == 0 {
 		rows = append(rows, []string{"Actions", "not known: no node that can use it has told yet what it does"})

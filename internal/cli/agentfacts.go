@@ -92,7 +92,7 @@ func factsRows(f agent.FactsStatus, now time.Time) [][]string {
 		text += "; newer ones wait for a server"
 	}
 	if f.Next != nil {
-		text += ", next " + print.Ago(*f.Next, now)
+		text += ", next " + dueText(*f.Next, now)
 	}
 	watched := "none"
 	if f.Watched > 0 {

@@ -114,12 +114,15 @@ func sharedText(s agent.Shared) string {
 }
 
 func firstRunText(r agent.FirstRun) string {
+	if r.WithoutCode != "" {
+		return "failed: " + fleet.WithoutCode(r.WithoutCode)
+	}
 	if r.Error != "" {
 		return "failed: " + r.Error
 	}
 	text := r.Status
 	if total := r.Metrics["total"]; total > 0 {
-		text += fmt.Sprintf(", %d of %d resources changed", r.Metrics["changed"], total)
+		text += fmt.Sprintf(", %d of %s changed", r.Metrics["changed"], fault.Count(total, "resource"))
 	}
 	if failed := r.Metrics["failed"]; failed > 0 {
 		text += fmt.Sprintf(", %d failed", failed)
@@ -131,6 +134,9 @@ func firstRunText(r agent.FirstRun) string {
 func firstRunVerdict(j agent.Joined) error {
 	if j.Run == nil || !j.Run.Failed() {
 		return nil
+	}
+	if env := j.Run.WithoutCode; env != "" {
+		return jobOutcome{exitSomeFailed, string(j.Name) + " has joined, but " + fleet.WithoutCode(env) + ", then run `puppet agent -t` here"}
 	}
 	return jobOutcome{exitSomeFailed, string(j.Name) + " has joined, but its first Puppet run failed: mend what Puppet says above, and run `puppet agent -t`; `tutti agent doctor` looks for what is wrong with the node"}
 }

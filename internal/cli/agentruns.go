@@ -64,13 +64,19 @@ func scheduleText(r agent.Runs, now time.Time) string {
 	switch {
 	case r.Running:
 		text += ", one is running"
-	case r.Next != nil && r.Next.After(now):
-		text += fmt.Sprintf(", next in %s (%s)", r.Next.Sub(now).Round(time.Second), r.Why)
 	case r.Next != nil:
-		text += ", one is due"
+		text += fmt.Sprintf(", next %s (%s)", dueText(*r.Next, now), r.Why)
 	}
 	if r.Failures > 0 {
 		text += fmt.Sprintf("; %d in a row could not be done", r.Failures)
 	}
 	return text
+}
+
+// dueText is when something is to be done that is done by itself.
+func dueText(at, now time.Time) string {
+	if !at.After(now) {
+		return "due now"
+	}
+	return "in " + print.Duration(at.Sub(now).Round(time.Second))
 }

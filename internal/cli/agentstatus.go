@@ -71,9 +71,9 @@ func statusRows(s agent.Status) [][]string {
 	case c.Connected:
 		rows = append(rows, []string{"Connected", fmt.Sprintf("to %s, since %s", c.Server, print.Ago(*c.Since, now))})
 	case c.Since == nil:
-		rows = append(rows, []string{"Connected", fmt.Sprintf("no, never; %d attempts", c.Attempts)})
+		rows = append(rows, []string{"Connected", "no, never; " + fault.Count(c.Attempts, "attempt")})
 	default:
-		rows = append(rows, []string{"Connected", fmt.Sprintf("no, since %s; %d attempts", print.Ago(*c.Since, now), c.Attempts)})
+		rows = append(rows, []string{"Connected", fmt.Sprintf("no, since %s; %s", print.Ago(*c.Since, now), fault.Count(c.Attempts, "attempt"))})
 	}
 	if !c.Connected && c.Problem != "" {
 		rows = append(rows, []string{"Problem", c.Problem})
@@ -143,18 +143,18 @@ func findingsText(e examined) string {
 
 // verdict is the error that all findings together are.
 func verdict(findings []agent.Finding) error {
-	count, reachable := 0, false
+	broken, reachable := 0, false
 	for _, f := range findings {
 		if f.State == agent.Broken {
-			count++
+			broken++
 			reachable = reachable || !f.Unreachable
 		}
 	}
 	switch {
-	case count == 0:
+	case broken == 0:
 		return nil
 	case reachable:
-		return jobOutcome{exitFailed, fmt.Sprintf("%d of %d checks found something broken", count, len(findings))}
+		return jobOutcome{exitFailed, fmt.Sprintf("%d of %s found something broken", broken, fault.Count(len(findings), "check"))}
 	}
-	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %d checks found a server that is away", count, len(findings)), Err: api.ErrUnreachable}
+	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %s found a server that is away", broken, fault.Count(len(findings), "check")), Err: api.ErrUnreachable}
 }

@@ -64,8 +64,8 @@ whether the log still has that line.`,
 
 func printVerification(to print.Printer, found api.AuditVerification) error {
 	if found.Whole {
-		to.Line(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First,
-			found.Last, found.Heads, found.SignedThrough))
+		to.Line(fmt.Sprintf("The audit log is whole: %s, %d to %d, and %s; signed through line %d.", fault.Count(found.Lines, "line"), found.First,
+			found.Last, fault.Count(found.Heads, "head"), found.SignedThrough))
 		if found.Lines > 0 {
 			to.Hint("to know this state again: --known %d:%s", found.Last, found.Digest)
 		}

@@ -73,13 +73,13 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 			c.hint("left out: blob %s is damaged in the server's store", d)
 		}
 		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)),
-			fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
+			fmt.Sprintf("%s new; %s in %s", fault.Are(r.NewBlobs, "blob"), print.Bytes(r.Bytes), r.Path))
 	},
 }
 
 // contents is what a backup holds, in words.
 func contents(r backup.Result) string {
-	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, print.Bytes(r.BlobBytes))
+	return fmt.Sprintf("%s of %s, %s, %s (%s)", fault.Count(r.Rows, "row"), fault.Count(r.Tables, "table"), fault.Count(r.Files, "file"), fault.Count(r.Blobs, "blob"), print.Bytes(r.BlobBytes))
 }
 
 func printBackup(to print.Printer, value any, lines ...string) error {

@@ -156,7 +156,7 @@ func signAll(ctx context.Context, a *app, yes bool) error {
 		a.hint("No requests wait.")
 		return nil
 	}
-	a.hint("%s:", count(len(list.Items), "waiting request"))
+	a.hint("%s:", fault.Count(len(list.Items), "waiting request"))
 	for _, waiting := range list.Items {
 		a.hint("  %s  SHA256 %s", waiting.Name, waiting.Fingerprint)
 	}
@@ -207,7 +207,7 @@ var caClean = verb[caCleanInput]{
 			return toEach(ctx, c, api.CertificateClean, "cleaned")
 		}
 		return showAnswer(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from}, func(to print.Printer, done api.RequestCleanResponse) error {
-			to.Line(fmt.Sprintf("%d requests dropped", done.Dropped))
+			to.Line(fault.Count(done.Dropped, "request") + " dropped")
 			return nil
 		})
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
 )
 
@@ -37,8 +38,8 @@ than the CA's (reports, jobs, users) come back only with that.`,
 		if adopted.Damaged != "" {
 			c.hint("not all of the journal could be read: %s", adopted.Damaged)
 		}
-		_, err = fmt.Fprintf(c.system.Out, "%d certificates (%d revoked); %d came back from the journal, %d of another CA were deleted\n",
-			adopted.Certificates, adopted.Revoked, adopted.Restored, adopted.Discarded)
+		_, err = fmt.Fprintf(c.system.Out, "%s (%d revoked); from the journal came back: %d; of another CA, deleted: %d\n",
+			fault.Count(adopted.Certificates, "certificate"), adopted.Revoked, adopted.Restored, adopted.Discarded)
 		return err
 	},
 }

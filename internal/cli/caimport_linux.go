@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
 )
 
@@ -30,6 +31,6 @@ variables needs the same here: they say where its records are.`,
 		for _, skipped := range imported.Skipped {
 			c.hint("left out: %s", skipped)
 		}
-		return c.printer().Linef("imported %d certificates (%d revoked) and %d requests", imported.Certificates, imported.Revoked, imported.Requests)
+		return c.printer().Linef("imported %s (%d revoked) and %s", fault.Count(imported.Certificates, "certificate"), imported.Revoked, fault.Count(imported.Requests, "request"))
 	},
 }

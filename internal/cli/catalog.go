@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -24,8 +25,8 @@ var catalogShow = verb[api.NameRequest]{
 	example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
 	into:    byName,
 	run: shows(api.NodeCatalog, func(to print.Printer, catalog api.Catalog) error {
-		to.Hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
-			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
+		to.Hint("Catalog %s of %s: environment %s, version %s, %s %s, %s, %s", short(catalog.Digest), catalog.Name,
+			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), fault.Count(len(catalog.Resources), "resource"), fault.Count(len(catalog.Edges), "edge"))
 		return print.List(to, catalog.Resources, print.Table[api.Resource]{
 			Columns: []string{"resource", "where"},
 			Row: func(r api.Resource) []any {

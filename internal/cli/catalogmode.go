@@ -74,16 +74,8 @@ func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.Mo
 		if word == "unset" {
 			set = "taken away"
 		}
-		return fmt.Sprintf("The mode is %s; %s in another mode than before", set, areOrIs(m.Switched))
+		return fmt.Sprintf("The mode is %s; %s in another mode than before", set, fault.Are(m.Switched, "node"))
 	}))
-}
-
-// areOrIs counts nodes, with the verb.
-func areOrIs(n int) string {
-	if n == 1 {
-		return "1 node is"
-	}
-	return fmt.Sprintf("%d nodes are", n)
 }
 
 func showMode(ctx context.Context, a *app, node string) error {

@@ -118,14 +118,14 @@ func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseF
 			return plan, nil
 		}
 		if compiling != told {
-			a.hint("%d of %s are being compiled", compiling, count(len(plan.Nodes), "catalog"))
+			a.hint("%d of %s are being compiled", compiling, fault.Count(len(plan.Nodes), "catalog"))
 			told = compiling
 		}
 		select {
 		case <-ctx.Done():
 			return plan, ctx.Err()
 		case <-late.C:
-			return plan, jobOutcome{exitLate, fmt.Sprintf("%s were not compiled within %s; nothing was released; once more, it goes on: the same command", count(compiling, "catalog"), f.timeout)}
+			return plan, jobOutcome{exitLate, fmt.Sprintf("%s were not compiled within %s; nothing was released; once more, it goes on: the same command", fault.Count(compiling, "catalog"), f.timeout)}
 		case <-time.After(pause):
 		}
 	}
@@ -151,7 +151,7 @@ func printRelease(to print.Printer, r api.CatalogReleased, after string) error {
 func countsOf(counts map[string]int) string {
 	var words []string
 	for _, state := range slices.Sorted(maps.Keys(counts)) {
-		words = append(words, fmt.Sprintf("%s %s", count(counts[state], "node"), state))
+		words = append(words, fmt.Sprintf("%s %s", fault.Count(counts[state], "node"), state))
 	}
 	return strings.Join(words, ", ")
 }

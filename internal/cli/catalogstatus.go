@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // deliveryStates is the states of delivery, as they are counted for people.
@@ -85,7 +86,7 @@ func deliveryCounts(nodes []api.Node) string {
 	for i, state := range deliveryStates {
 		words[i] = fmt.Sprintf("%d %s", counts[state], state)
 	}
-	return fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", count(len(nodes), "node"), released, strings.Join(words, ", "), count(failed, "node"))
+	return fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", fault.Count(len(nodes), "node"), released, strings.Join(words, ", "), fault.Count(failed, "node"))
 }
 
 func deliveryTable() print.Table[api.Node] {

@@ -128,14 +128,14 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
-	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	a.hint("Read %s, %s, in %s", fault.Count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 	hintCopies(a, bundle)
 	if err := source.lookAtPuppetfile(a, bundle); err != nil {
 		return nil, err
 	}
 	sent, err := upload(ctx, a, client, bundle)
 	if err == nil && sent > 0 {
-		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
+		a.hint("Uploaded %s that the server did not have", fault.Count(sent, "file"))
 	}
 	return bundle, err
 }
@@ -153,7 +153,7 @@ var codeList = verb[api.Nothing]{
 	use: "list", short: "List environments and their versions", example: "  tutti code list",
 	prints: aList,
 	run: lists(api.EnvironmentList, func(*api.Nothing) print.Table[api.Version] {
-		return versionTable("No environments. `tutti code deploy production DIR` makes one.")
+		return versionTable("No environments. `tutti code deploy production DIR` makes one.", func(v api.Version) string { return v.Environment })
 	}),
 }
 
@@ -163,18 +163,18 @@ var codeVersions = verb[api.EnvironmentRequest]{
 	example: "  tutti code versions production",
 	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
 	run: lists(api.VersionList, func(in *api.EnvironmentRequest) print.Table[api.Version] {
-		return versionTable("Nothing was deployed to " + in.Environment + ".")
+		return versionTable("Nothing was deployed to "+in.Environment+".", func(v api.Version) string { return v.ID })
 	}),
 }
 
-func versionTable(empty string) print.Table[api.Version] {
+func versionTable(empty string, name func(api.Version) string) print.Table[api.Version] {
 	return print.Table[api.Version]{
 		Columns: []string{"environment", "version", "commit", "engine", "files", "size", "deployed", "by", "from"},
 		Spare:   []string{"from", "files", "size", "engine", "commit", "by"},
 		Row: func(v api.Version) []any {
 			return []any{v.Environment, print.ID(v.ID), print.ID(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), v.Files, print.Size(v.Bytes), v.DeployedAt, v.Actor, v.Origin}
 		},
-		Name:  func(v api.Version) string { return v.Environment },
+		Name:  name,
 		Empty: empty,
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // checkMode is what a deploy asks of its check.
@@ -33,7 +34,7 @@ func refusedCode(a *app, environment string, check api.CodeCheck, warnings []str
 		printCheck(a, check, "the same with -o json")
 	}
 	return jobOutcome{exitSomeFailed, fmt.Sprintf("%s: nothing was deployed, %s stays as it is. Mend the code, or deploy it with --force",
-		count(check.Mistakes, "mistake"), environment)}
+		fault.Count(check.Mistakes, "mistake"), environment)}
 }
 
 // shownFindings is how many warnings and notes people are shown unasked.
@@ -93,20 +94,20 @@ func findingLine(f api.CodeFinding) string {
 	}
 	text += "  (" + strings.Join(f.Nodes, ", ")
 	if more := f.Alike - len(f.Nodes); more > 0 {
-		text += fmt.Sprintf(" and %s with the same classes", count(more, "node"))
+		text += fmt.Sprintf(" and %s with the same classes", fault.Count(more, "node"))
 	}
 	return text + ")"
 }
 
 // checkedText says what a check looked at, and how much it warns of.
 func checkedText(c api.CodeCheck) string {
-	text := "Checked " + count(c.Files, "file")
+	text := "Checked " + fault.Count(c.Files, "file")
 	if c.Base != "" {
 		text += " beside version " + short(c.Base)
 	}
 	more := ""
 	if c.More > 0 {
-		more = fmt.Sprintf(", and for %s that read other changed files", count(c.More, "more node"))
+		more = fmt.Sprintf(", and for %s that read other changed files", fault.Count(c.More, "more node"))
 	}
 	took := print.Duration(time.Duration(c.Seconds * float64(time.Second)))
 	switch {
@@ -115,15 +116,15 @@ func checkedText(c api.CodeCheck) string {
 	case c.Sets > c.Compiled:
 		text += fmt.Sprintf(" and compiled for %d of %d sets of classes (deploy_check_nodes)%s in %s", c.Compiled, c.Sets, more, took)
 	case c.Compiled > 0:
-		text += fmt.Sprintf(" and compiled for %s, one of each set of classes%s, in %s", count(c.Compiled, "node"), more, took)
+		text += fmt.Sprintf(" and compiled for %s, one of each set of classes%s, in %s", fault.Count(c.Compiled, "node"), more, took)
 	default:
 		text += fmt.Sprintf(" in %s; no node's catalog had to be compiled", took)
 	}
 	switch {
 	case c.New > 0:
-		return fmt.Sprintf("%s: %s, %d new", text, count(c.Warnings, "warning"), c.New)
+		return fmt.Sprintf("%s: %s, %d new", text, fault.Count(c.Warnings, "warning"), c.New)
 	case c.Warnings > 0:
-		return text + ": " + count(c.Warnings, "warning")
+		return text + ": " + fault.Count(c.Warnings, "warning")
 	}
 	return text
 }

@@ -34,7 +34,7 @@ func printDeployed(a *app, answer deployAnswer) error {
 		printCheck(a, *answer.Check, "`tutti code status "+answer.Environment+" --check`")
 	}
 	_, err := fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", answer.Environment, short(answer.ID),
-		count(answer.Files, "file"), print.Bytes(answer.Bytes))
+		fault.Count(answer.Files, "file"), print.Bytes(answer.Bytes))
 	if answer.NewEnvironment {
 		a.hint("%s", newEnvironmentText(answer))
 	}
@@ -133,7 +133,7 @@ func (s *source) lookAtPuppetfile(a *app, bundle *code.Bundle) error {
 		are = "is"
 	}
 	text := fmt.Sprintf("%s of the Puppetfile %s not there: %s. Run `r10k puppetfile install` (or `g10k -puppetfile`) %s, then deploy that directory again",
-		count(len(missing), "module"), are, someNames(missing, shownNames), where)
+		fault.Count(len(missing), "module"), are, someNames(missing, shownNames), where)
 	s.warnings = append(s.warnings, text)
 	a.hint("warning: %s", text)
 	return nil
@@ -157,8 +157,8 @@ func hintCopies(a *app, bundle *code.Bundle) {
 	for i, c := range bundle.Copied {
 		files += c.Files
 		if i < shownCopies {
-			a.hint("  %s is a copy of %s: %s", c.Path, c.From, count(c.Files, "file"))
+			a.hint("  %s is a copy of %s: %s", c.Path, c.From, fault.Count(c.Files, "file"))
 		}
 	}
-	a.hint("Followed %s out of the directory and copied %s", count(len(bundle.Copied), "link"), count(files, "file"))
+	a.hint("Followed %s out of the directory and copied %s", fault.Count(len(bundle.Copied), "link"), fault.Count(files, "file"))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 type codeStatusInput struct{ exit, check bool }
@@ -56,17 +57,24 @@ with a warning, count for nothing.`,
 // printCodeStatus is for people.
 func printCodeStatus(to print.Printer, s api.CodeStatus, check bool) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
-		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
+	fmt.Fprintf(&text, "%s is version %s, deployed %s: %s, %d current, %d waiting, %d failed, %d unknown%s\n",
+		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), fault.Count(s.Nodes, "node"), s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
 	text.WriteString(verifiedText(s.Verified))
 	if s.Slowed != nil {
 		fmt.Fprintln(&text, slowedText(*s.Slowed, time.Now()))
 	}
 	if s.Failed > 0 {
-		fmt.Fprintln(&text, count(s.Failed, "node")+notCompiling(s))
+		fmt.Fprintln(&text, fault.Count(s.Failed, "node")+notCompiling(s))
 	}
+	text.WriteString(unknownText(s))
 	for _, loss := range s.Losses {
-		fmt.Fprintln(&text, loss)
+		fmt.Fprintln(&text, "  "+loss)
+	}
+	if more := s.Held + s.Warned - len(s.Losses); more > 0 && len(s.Losses) > 0 {
+		fmt.Fprintf(&text, "  and %s\n", fault.Count(more, "more node"))
+	}
+	if s.Held > 0 {
+		fmt.Fprintln(&text, "  look: tutti catalog held; if it is meant: tutti catalog let NODE")
 	}
 	switch {
 	case check && s.Check == nil:
@@ -78,7 +86,7 @@ func printCodeStatus(to print.Printer, s api.CodeStatus, check bool) error {
 			fmt.Fprintf(&text, "  %d findings more were not kept\n", s.Check.Cut)
 		}
 	case s.Check != nil && s.Check.Mistakes > 0:
-		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
+		fmt.Fprintln(&text, "It was deployed with "+fault.Count(s.Check.Mistakes, "mistake")+":")
 		tellFindings(&text, s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))])
 	}
 	if err := to.Text(print.Wrapped(text.String(), to.Width)); err != nil || len(s.Errors) == 0 {
@@ -91,6 +99,28 @@ func tellFindings(to *strings.Builder, findings []api.CodeFinding) {
 	for _, f := range findings {
 		fmt.Fprintln(to, "  "+print.OneLine(findingLine(f)))
 	}
+}
+
+// unknownText says which nodes are unknown, why, and what to do.
+func unknownText(s api.CodeStatus) (text string) {
+	if n := s.NoFacts; n != nil {
+		text += fmt.Sprintf("  unknown: %s sent no facts yet (%s); they come with the first Puppet run there: tutti run, or puppet agent --test\n",
+			fault.Count(n.Nodes, "node"), someOf(*n))
+	}
+	if n := s.Untried; n != nil {
+		text += fmt.Sprintf("  unknown: no catalog was tried yet for %s (%s); the server does it by itself, sooner: tutti compile now NODE\n",
+			fault.Count(n.Nodes, "node"), someOf(*n))
+	}
+	return text
+}
+
+// someOf names nodes, and counts those that are not named.
+func someOf(n api.CodeNodes) string {
+	text := strings.Join(n.Names, ", ")
+	if more := n.Nodes - len(n.Names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.
@@ -115,9 +145,9 @@ func codeOutcome(s api.CodeStatus, asked bool) error {
 		const text = " is not well: catalogs do not compile or are not what Puppet gives, or its code was deployed with mistakes"
 		return jobOutcome{exitSomeFailed, s.Environment + text}
 	case s.Held > 0:
-		return jobOutcome{exitSomeFailed, fmt.Sprintf("the newest catalog of %s of %s is held; see: tutti catalog held", count(s.Held, "node"), s.Environment)}
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("the newest catalog of %s of %s is held; see: tutti catalog held", fault.Count(s.Held, "node"), s.Environment)}
 	case s.Waiting > 0:
-		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", count(s.Waiting, "node"), s.Environment)}
+		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", fault.Count(s.Waiting, "node"), s.Environment)}
 	}
 	return nil
 }
@@ -141,11 +171,7 @@ func codeErrors() print.Table[api.CodeError] {
 			if e.Line > 0 {
 				where = fmt.Sprintf("%s:%d", e.File, e.Line)
 			}
-			names := strings.Join(e.Names, ", ")
-			if more := e.Nodes - len(e.Names); more > 0 {
-				names += fmt.Sprintf(" and %d more", more)
-			}
-			return []any{e.Nodes, where, e.Message, names}
+			return []any{e.Nodes, where, e.Message, someOf(api.CodeNodes{Nodes: e.Nodes, Names: e.Names})}
 		},
 		Name:  func(e api.CodeError) string { return e.Message },
 		Empty: "No errors.",

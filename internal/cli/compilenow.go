@@ -15,6 +15,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // compileOrder is whose catalogs `compile now` wants, and how it waits.
@@ -225,12 +226,12 @@ func (w *awaited) verdict(order compileOrder) error {
 	}
 	switch {
 	case failed > 0:
-		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %d catalogs could not be compiled; see: tutti compile show NODE", failed, len(w.rows))}
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %s could not be compiled; see: tutti compile show NODE", failed, fault.Count(len(w.rows), "catalog"))}
 	case len(w.pending) > 0 && !order.noWait:
-		return jobOutcome{exitLate, fmt.Sprintf("%d of %d catalogs are not compiled after %s; they stay wanted: tutti compile queue",
-			len(w.pending), len(w.rows), print.Duration(order.timeout))}
+		return jobOutcome{exitLate, fmt.Sprintf("%d of %s not compiled after %s; what is missing stays wanted: tutti compile queue",
+			len(w.pending), fault.Count(len(w.rows), "catalog"), print.Duration(order.timeout))}
 	case len(w.refused) > 0:
-		return jobOutcome{exitRefused, fmt.Sprintf("for %d of %d nodes there is nothing to compile", len(w.refused), len(w.refused)+len(w.rows))}
+		return jobOutcome{exitRefused, fmt.Sprintf("for %d of %s there is nothing to compile", len(w.refused), fault.Count(len(w.refused)+len(w.rows), "node"))}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 			print.Duration(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
 	}
 	if in := r.Inputs; in != nil {
-		add("read", fmt.Sprintf("%d values, %d files and directories, %d questions", in.Values, in.Sources, in.Questions))
+		add("read", fmt.Sprintf("%s, %s, %s", fault.Count(in.Values, "value"), fault.Count(in.Sources, "path"), fault.Count(in.Questions, "question")))
 		add("volatile", strings.Join(in.Volatile, "; "))
 	}
 	if e := r.Error; e != nil {

@@ -128,11 +128,11 @@ func verifyVerdict(found []api.Verification) error {
 	}
 	switch {
 	case counts["differs"] > 0:
-		return jobOutcome{exitDiffers, fmt.Sprintf("%d of %d catalogs are not what plain Puppet gives", counts["differs"], len(found))}
+		return jobOutcome{exitDiffers, fmt.Sprintf("not what plain Puppet gives: %d of %s", counts["differs"], fault.Count(len(found), "catalog"))}
 	case counts["failed"] > 0:
-		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %d catalogs could not be verified", counts["failed"], len(found))}
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %s could not be verified", counts["failed"], fault.Count(len(found), "catalog"))}
 	case counts["not-comparable"] > 0:
-		return jobOutcome{exitRefused, fmt.Sprintf("%d of %d catalogs could not be compared", counts["not-comparable"], len(found))}
+		return jobOutcome{exitRefused, fmt.Sprintf("%d of %s could not be compared", counts["not-comparable"], fault.Count(len(found), "catalog"))}
 	}
 	return nil
 }
@@ -197,8 +197,8 @@ func verifiedText(v *api.CodeVerified) string {
 	case v == nil:
 		return ""
 	case v.Differs > 0:
-		return fmt.Sprintf("ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
-			"see `tutti compile verifications --outcome differs`\n", v.Differs, strings.Join(v.Nodes, ", "))
+		return fmt.Sprintf("ALARM: %s not what plain Puppet gives (%s): no catalog of this version is used again; "+
+			"see `tutti compile verifications --outcome differs`\n", fault.Are(v.Differs, "catalog"), strings.Join(v.Nodes, ", "))
 	}
 	return fmt.Sprintf("compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
 }

@@ -270,6 +270,15 @@ func offerGroups(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.GroupList, nothing, func(g api.Group) string { return about(g.Name, g.Description) })(ctx, a, q)
 }
 
+// offerWaves are the waves that have names: those of groups, and what is left.
+func offerWaves(ctx context.Context, a *app, q asked) []string {
+	offers := []string{about("rest", "all that no wave before has")}
+	for _, group := range offerGroups(ctx, a, q) {
+		offers = append(offers, "@"+group)
+	}
+	return offers
+}
+
 func offerRoles(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.RoleList, nothing, func(r api.Role) string { return about(r.Name, r.Description) })(ctx, a, q)
 }

@@ -22,7 +22,8 @@ func (k *caution) flags(f flagSet) {
 }
 
 // goesOn shows what a verb would do, and asks somebody at a terminal for it. Where nobody can be asked it is done as
-// ordered: scripts have to go on. tell says what would be done; it is only asked for when somebody is told.
+// ordered: scripts have to go on. tell says what would be done; it is only asked for when somebody is told. Without a word of it
+// nothing would be lost, and nobody is asked.
 func (k *caution) goesOn(c *call, tell func() (string, error)) (bool, error) {
 	if !k.dryRun && (k.yes || !c.system.canAsk()) {
 		return true, nil
@@ -31,7 +32,12 @@ func (k *caution) goesOn(c *call, tell func() (string, error)) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if k.dryRun {
+	switch {
+	case k.dryRun && loss == "":
+		return false, c.printer().Linef("This would destroy nothing. Nothing was done.")
+	case loss == "":
+		return true, nil
+	case k.dryRun:
 		return false, c.printer().Linef("This would %s. Nothing was done.", loss)
 	}
 	if err := c.agreed("This will " + loss + ".\nGo on?"); err != nil {
@@ -60,7 +66,7 @@ func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error
 	if yes || !a.system.canAsk() || nodes <= askedAbove {
 		return false, nil
 	}
-	_, _ = fmt.Fprintf(a.system.Err, "This %s on %d nodes. Type %d to go on: ", does, nodes, nodes)
+	_, _ = fmt.Fprintf(a.system.Err, "This %s on %s. Type %d to go on: ", does, fault.Count(nodes, "node"), nodes)
 	answer, _ := bufio.NewReader(a.system.In).ReadString('\n') // an end of input is no confirmation
 	if strings.TrimSpace(answer) != strconv.Itoa(nodes) {
 		return true, usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
@@ -104,7 +110,7 @@ func lossOfRequests(ctx context.Context, c *call, from string) (string, error) {
 	if from != "" {
 		return fmt.Sprintf("drop the waiting certificate requests from %s; %d wait in all", from, len(list.Items)), nil
 	}
-	return fmt.Sprintf("drop %s that wait", count(len(list.Items), "certificate request")), nil
+	return fmt.Sprintf("drop %s that wait", fault.Count(len(list.Items), "certificate request")), nil
 }
 
 func lossOfGroup(ctx context.Context, c *call, in *api.GroupDeleteRequest) (string, error) {
@@ -116,7 +122,7 @@ func lossOfGroup(ctx context.Context, c *call, in *api.GroupDeleteRequest) (stri
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the group %q: %s lose what it gives them", group.Name, count(len(nodes), "node")), nil
+	return fmt.Sprintf("delete the group %q: %s lose what it gives them", group.Name, fault.Count(len(nodes), "node")), nil
 }
 
 func lossOfEnvironment(ctx context.Context, c *call, in *api.EnvironmentRequest) (string, error) {
@@ -131,7 +137,7 @@ func lossOfEnvironment(ctx context.Context, c *call, in *api.EnvironmentRequest)
 				return "", err
 			}
 			return fmt.Sprintf("remove the environment %s (version %s, deployed %s by %s), in which %s have their last run",
-				v.Environment, short(v.ID), print.Ago(v.DeployedAt, time.Now()), v.Actor, count(len(nodes), "node")), nil
+				v.Environment, short(v.ID), print.Ago(v.DeployedAt, time.Now()), v.Actor, fault.Count(len(nodes), "node")), nil
 		}
 	}
 	return "", fault.New(fault.NotFound, "environment %s has no code", in.Environment)
@@ -142,7 +148,8 @@ func lossOfUser(ctx context.Context, c *call, in *api.UserRequest) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the user %s (roles: %s) with all of its tokens", user.Name, first(strings.Join(user.Roles, " "), "none")), nil
+	return fmt.Sprintf("delete the user %s (roles: %s) with all of its tokens%s", user.Name,
+		first(strings.Join(user.Roles, " "), "none"), lockoutText(ctx, c, removal{user: in.User})), nil
 }
 
 func lossOfRole(ctx context.Context, c *call, in *api.RoleRequest) (string, error) {
@@ -150,7 +157,7 @@ func lossOfRole(ctx context.Context, c *call, in *api.RoleRequest) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the role %s with its %s", role.Name, count(len(role.Grants), "grant")), nil
+	return fmt.Sprintf("delete the role %s with its %s", role.Name, fault.Count(len(role.Grants), "grant")), nil
 }
 
 func lossOfPolicy(ctx context.Context, c *call, in *api.PolicyNameRequest) (string, error) {

@@ -122,12 +122,18 @@ func TestDestroyingVerbsCanBeTried(t *testing.T) {
 func TestNamesThatAreNear(t *testing.T) {
 	t.Parallel()
 	nodes := api.List[api.Node]{Items: []api.Node{{Name: "web-1"}, {Name: "web-12"}, {Name: "db-1"}}}
-	s := &answers{to: map[string]any{"GET /nodes": nodes}}
+	s := &answers{
+		to: map[string]any{
+			"GET /nodes": nodes, "GET /groups": api.List[api.Group]{Items: []api.Group{{Name: "Web servers"}}},
+			"POST /releases": api.Problem{Kind: "not_found", Message: `there is no group "Webservers"`},
+		},
+	}
 	env := s.start(t)
 	for line, want := range map[string]string{
 		"job list --node web-11": "tutti: nothing is known of node web-11; did you mean web-1 or web-12?\n",
 		"job list --node web-11 -o json": `{"kind":"not_found","message":"nothing is known of node web-11","hint":"did you mean web-1 or web-12?",` +
 			`"request_id":"r-7","exit_code":1}` + "\n",
+		"release create --preview 1 --wave @Webservers": "tutti: there is no group \"Webservers\"; did you mean @Web servers?\n",
 	} {
 		var out bytes.Buffer
 		if code := Run(t.Context(), strings.Fields(line), System{Out: &out, Err: &out, Env: env}); code != exitFailed || out.String() != want {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // shell is a user with a home, and what one command said.
@@ -237,5 +239,18 @@ func TestWrongContexts(t *testing.T) {
 				t.Errorf("the file has changed: %s", after)
 			}
 		})
+	}
+}
+
+// A name that no context has is answered with those that are near.
+func TestContextsThatAreNear(t *testing.T) {
+	t.Parallel()
+	all := &contexts{Contexts: []serverContext{{Name: "production"}, {Name: "lab"}}}
+	_, err := all.get("prodution")
+	if fault.Hint(err) != "did you mean production?" || exitCode(err) != exitUsage {
+		t.Errorf("%v, hint %q", err, fault.Hint(err))
+	}
+	if _, err = all.get("elsewhere"); fault.Hint(err) != "" || !strings.Contains(fault.Detail(err), "`tutti context add elsewhere") {
+		t.Errorf("%v, hint %q", err, fault.Hint(err))
 	}
 }

@@ -226,7 +226,12 @@ func (all *contexts) get(name string) (*serverContext, error) {
 	if found := all.find(name); found != nil {
 		return found, nil
 	}
-	return nil, usageError{fault.New(fault.Invalid, "there is no context %.80q in %s%s; `tutti context add %[1]s --server https://HOST:8140 --ca-fingerprint ...` adds one", name, all.path, all.offered())}
+	no := fmt.Sprintf("there is no context %.80q in %s%s", name, all.path, all.offered())
+	hint := fault.DidYouMean(name, all.names())
+	if hint == "" {
+		no += fmt.Sprintf("; `tutti context add %s --server https://HOST:8140 --ca-fingerprint ...` adds one", name)
+	}
+	return nil, usageError{&fault.Error{Kind: fault.Invalid, Detail: no, Hint: hint}}
 }
 
 // offered says which contexts there are.

@@ -72,7 +72,7 @@ func upload(ctx context.Context, a *app, client *api.Client, bundle *code.Bundle
 		}
 		sent += len(part)
 		if len(missing) > len(part) {
-			a.hint("  %d of %d files uploaded", sent, len(missing))
+			a.hint("  %d of %s uploaded", sent, fault.Count(len(missing), "file"))
 		}
 	}
 	return sent, nil

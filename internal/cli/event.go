@@ -220,7 +220,7 @@ func eventText(e api.Event) string {
 	case "alarm":
 		return "ALARM: " + print.OneLine(e.Message)
 	case "missing":
-		return fmt.Sprintf("%d events are missing: the node had no room for them", e.Missing)
+		return fault.Are(e.Missing, "event") + " missing: the node had no room"
 	}
 	text := e.Type + "[" + e.Title + "]"
 	if e.Property != "" {

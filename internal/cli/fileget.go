@@ -122,7 +122,7 @@ func (g *gotFiles) receive(ctx context.Context, w *watcher) error {
 		return err
 	}
 	if failed > 0 {
-		return jobOutcome{exitSomeFailed, fmt.Sprintf("the files of %s could not be kept", count(failed, "node"))}
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("the files of %s could not be kept", fault.Count(failed, "node"))}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var catalogInputs = verb[api.Nothing]{
@@ -43,7 +44,7 @@ func hintStanding(to print.Printer, in api.CatalogInputs) {
 		to.Hint("It is volatile, and used again only for the time that the setting volatile_ttl gives: %s", strings.Join(in.Volatile, "; "))
 	}
 	if f := in.Follows; f != nil {
-		to.Hint("It was compiled because of others (%s), %s in a row without another cause", f.Because, count(f.Rounds, "time"))
+		to.Hint("It was compiled because of others (%s), %s in a row without another cause", f.Because, fault.Count(f.Rounds, "time"))
 		if f.StoppedAt != nil {
 			to.Hint("It did not settle: since %s it is not compiled ahead any more, until something else changes", stampOf(f.StoppedAt))
 		}
@@ -77,7 +78,7 @@ func inputRows(in api.CatalogInputs) (rows []inputRow) {
 		rows = append(rows, row)
 	}
 	for _, q := range in.Questions {
-		answer := fmt.Sprintf("%d rows", q.Rows)
+		answer := fault.Count(q.Rows, "row")
 		if q.Refused {
 			answer = "refused"
 		}

@@ -96,7 +96,7 @@ func (n *newJob) showChanges(plan api.JobPlan) error {
 	}
 	if plan.Uncompared > 0 {
 		n.hint("What changes on %s with a new catalog cannot be shown: what was applied there is not known or not stored any more, you may not read catalogs, or there are more than can be compared.",
-			count(plan.Uncompared, "node"))
+			fault.Count(plan.Uncompared, "node"))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // report prints a job that is over: with -o json all that is known of it, else its runs,
@@ -181,5 +182,5 @@ func groupHead(group []api.JobRun) string {
 	for i, r := range group {
 		names[i] = r.Node
 	}
-	return fmt.Sprintf("same on %d nodes: %s: %s", len(group), someNames(names, headNames), runText(group[0]))
+	return fmt.Sprintf("same on %s: %s: %s", fault.Count(len(group), "node"), someNames(names, headNames), runText(group[0]))
 }

@@ -58,7 +58,7 @@ func (n *newJob) run(ctx context.Context) error {
 	if n.flags.noWait {
 		return n.printStarted(job)
 	}
-	n.hint("Job %s: %s on %s", job.ID, n.does, count(job.Nodes, "node"))
+	n.hint("Job %s: %s on %s", job.ID, n.does, fault.Count(job.Nodes, "node"))
 	return watchWith(ctx, &watcher{app: n.app, client: n.client, job: job, receive: n.receive})
 }
 
@@ -90,7 +90,7 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 	for i, t := range plan.Targets {
 		names[i] = t.Node
 	}
-	n.hint("%s: %s", count(plan.Nodes, "node"), someNames(names, shownNames))
+	n.hint("%s: %s", fault.Count(plan.Nodes, "node"), someNames(names, shownNames))
 	if denied := deniedText(plan); denied != "" {
 		n.hint("Left out, because you may not touch them: %s", denied)
 	}
@@ -136,7 +136,7 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 	if denied := deniedText(plan); denied != "" {
 		n.hint("You may not touch: %s", denied)
 	}
-	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
+	n.hint("%s, %d of them not connected. Nothing was started.", fault.Count(plan.Nodes, "node"), len(plan.Offline))
 	return print.List(n.printer(), plan.Targets, print.Table[api.JobTarget]{
 		Columns: []string{"node", "agent"},
 		Row: func(t api.JobTarget) []any {

@@ -174,15 +174,7 @@ func deniedText(plan api.JobPlan) string {
 		words = append(words, someNames(plan.Denied, shownNames))
 	}
 	if plan.DeniedUnseen > 0 {
-		words = append(words, count(plan.DeniedUnseen, "node")+" that you may not see")
+		words = append(words, fault.Count(plan.DeniedUnseen, "node")+" that you may not see")
 	}
 	return strings.Join(words, ", ")
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

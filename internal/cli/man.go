@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var manCommand = hidden{verb[api.Nothing]{
@@ -29,7 +30,7 @@ var manCommand = hidden{verb[api.Nothing]{
 				return err
 			}
 		}
-		c.hint("%d pages are in %s", len(pages), c.args[0])
+		c.hint("%s in %s", fault.Are(len(pages), "page"), c.args[0])
 		return nil
 	},
 }}

@@ -159,7 +159,7 @@ func (c *call) offered(complete cobra.CompletionFunc, before []string, begun str
 
 // near asks which names stand nearest to one that an error speaks of.
 func (c *call) near(name, detail string, complete cobra.CompletionFunc, before []string) string {
-	if name == "" || complete == nil || !strings.Contains(detail, name) {
+	if name == "" || complete == nil || !strings.Contains(detail, strings.TrimPrefix(name, "@")) { // a wave is the @name of a group
 		return ""
 	}
 	if hint := fault.DidYouMean(name, c.offered(complete, before, name[:1])); hint != "" { // of many names few are asked for

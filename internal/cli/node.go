@@ -96,6 +96,10 @@ func connectedText(n api.Node) (word string, since *time.Time) {
 	switch {
 	case n.Connected != nil:
 		return "yes", &n.Connected.Since
+	case n.Certificate != "" && n.LastConnected != nil:
+		return "no, " + n.Certificate, &n.LastConnected.Until
+	case n.Certificate != "":
+		return "no, " + n.Certificate, nil
 	case n.LastConnected != nil:
 		return "no", &n.LastConnected.Until
 	}
@@ -124,6 +128,9 @@ func nodeStatus(n api.Node) string {
 	}
 	if n.CachedCatalog {
 		words = append(words, "cached catalog")
+	}
+	if n.Certificate != "" {
+		words = append(words, "certificate "+n.Certificate)
 	}
 	if n.CompileError != nil {
 		words = append(words, "its catalog does not compile")

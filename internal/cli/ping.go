@@ -76,7 +76,7 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 	away, err := some(ctx, c.app, api.NodeList, api.NodeListRequest{Connected: "no"}, nextNodes, pageSize)
 	away = slices.DeleteFunc(away, func(n api.Node) bool { return n.LastConnected == nil })
 	if err == nil && len(away) > 0 { // who may not see nodes is told nothing
-		c.hint("Not asked: %s whose agent is away (tutti ping --all asks for them, too)", count(len(away), "node"))
+		c.hint("Not asked: %s whose agent is away (tutti ping --all asks for them, too)", fault.Count(len(away), "node"))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func pingStatistics(pongs []api.Pong) (text string, all bool) {
 		}
 		replies, most, sum = replies+1, max(most, ms), sum+ms
 	}
-	text = fmt.Sprintf("%d of %s replied", replies, count(len(pongs), "node"))
+	text = fmt.Sprintf("%d of %s replied", replies, fault.Count(len(pongs), "node"))
 	if replies > 0 {
 		text += fmt.Sprintf("; max: %s  min: %s  avg: %s", millisecondsText(most), millisecondsText(least), millisecondsText(sum/float64(replies)))
 	}

@@ -194,9 +194,9 @@ func verdictText(v api.PolicyVerdict) string {
 		return "No policy has anything to say.\n"
 	}
 	for _, f := range v.Findings {
-		about := count(f.Nodes, "node")
+		about := fault.Count(f.Nodes, "node")
 		if f.Found > 0 {
-			about = count(f.Found, "change") + " on " + about
+			about = fault.Count(f.Found, "change") + " on " + about
 		}
 		fmt.Fprintf(&text, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message))
 		if f.Broken != "" {

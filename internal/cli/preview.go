@@ -88,7 +88,7 @@ made. The nodes are those of the environment, or those that are named by flags. 
 		if err != nil {
 			return err
 		}
-		c.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
+		c.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), fault.Count(p.Nodes, "node"), p.Targets)
 		if p.Check != nil {
 			for _, f := range p.Check.Findings {
 				c.hint("%s", print.OneLine(findingLine(f)))
@@ -151,7 +151,7 @@ var previewDiff = verb[previewDiffInput]{
 				hidden := withoutNoise(&answer)
 				err := diff.WriteText(to.Out, answer, in.order)
 				if err == nil && hidden > 0 {
-					_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+					_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", fault.Count(hidden, "change"))
 				}
 				return err
 			})
@@ -233,7 +233,7 @@ is marked new. After a step to another Puppet (tutti preview create --engine) th
 			return c.printer().Thing(answer)
 		}
 		if answer.Unknown > 0 {
-			c.hint("What was written for the catalogs of %s is not known any more", count(answer.Unknown, "node"))
+			c.hint("What was written for the catalogs of %s is not known any more", fault.Count(answer.Unknown, "node"))
 		}
 		return print.List(c.printer(), answer.Items, previewWarningTable())
 	},
@@ -336,7 +336,7 @@ func sayOnPreview(ctx context.Context, a *app, args []string, request *api.Previ
 		if len(about) == 0 {
 			return "Said of preview " + args[0]
 		}
-		return fmt.Sprintf("%s: %s of preview %s", request.Kind, count(len(about), "change"), args[0])
+		return fmt.Sprintf("%s: %s of preview %s", request.Kind, fault.Count(len(about), "change"), args[0])
 	}))
 }
 

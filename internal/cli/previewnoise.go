@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var previewNoise = noun{
@@ -181,7 +182,7 @@ func hiddenText(hidden []api.HiddenChanges) string {
 		total += h.Changes
 		parts[i] = fmt.Sprintf("%s %d", h.Rule, h.Changes)
 	}
-	return fmt.Sprintf("%s by noise rules: %s", count(total, "change"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s by noise rules: %s", fault.Count(total, "change"), strings.Join(parts, ", "))
 }
 
 // hiddenLine says in a line of its own how much noise rules hide, if they do.

@@ -88,7 +88,7 @@ func printPreview(ctx context.Context, a *app, client *api.Client, id string, ho
 	case err != nil:
 		return err
 	case report.Counts["failed"] > 0:
-		return jobOutcome{code: exitSomeFailed, text: fmt.Sprintf("the code does not compile for %s of %d; see: tutti preview nodes %s --state failed", count(report.Counts["failed"], "node"), report.Nodes, id)}
+		return jobOutcome{code: exitSomeFailed, text: fmt.Sprintf("the code does not compile for %s of %d; see: tutti preview nodes %s --state failed", fault.Count(report.Counts["failed"], "node"), report.Nodes, id)}
 	case how.exitCode && changes > 0:
 		return errDiffers
 	}
@@ -121,9 +121,9 @@ func byEngine(p api.Preview) string {
 
 func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Preview %s  %s %s%s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), byEngine(r.Preview), r.State, count(r.Nodes, "node"), standingText(r.Preview))
+	fmt.Fprintf(&text, "Preview %s  %s %s%s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), byEngine(r.Preview), r.State, fault.Count(r.Nodes, "node"), standingText(r.Preview))
 	for _, u := range r.Unseen {
-		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node"))
+		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), fault.Count(u.Nodes, "node"))
 	}
 	hidden := 0
 	changes := changesByKey(r)
@@ -143,7 +143,7 @@ func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) err
 		}
 	}
 	if hidden > 0 {
-		fmt.Fprintf(&text, "      … and %s in order only (--order)\n", count(hidden, "change"))
+		fmt.Fprintf(&text, "      … and %s in order only (--order)\n", fault.Count(hidden, "change"))
 	}
 	text.WriteString(how.hiddenLine("      … and %s (--noise)\n", r.Hidden) + remarksText(r.Remarks))
 	return to.Text(text.String())
@@ -205,7 +205,7 @@ func previewMarkdown(to print.Printer, r api.PreviewReport, how previewPrinting)
 	}
 	text.WriteString(how.hiddenLine("\nHidden: %s\n", r.Hidden))
 	for _, u := range r.Unseen {
-		fmt.Fprintf(&text, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node"))
+		fmt.Fprintf(&text, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), fault.Count(u.Nodes, "node"))
 	}
 	return to.Text(text.String())
 }

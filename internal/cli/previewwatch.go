@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var previewWatch = verb[previewPrinting]{
@@ -72,7 +73,7 @@ func (w *previewWaiter) heard(e api.PreviewEvent) error {
 	}
 	if time.Since(w.told) > progressEvery {
 		w.told = time.Now()
-		w.hint("  %d of %d nodes known: %s", e.Preview.Nodes-e.Preview.Counts["waiting"], e.Preview.Nodes, standingText(e.Preview))
+		w.hint("  %d of %s known: %s", e.Preview.Nodes-e.Preview.Counts["waiting"], fault.Count(e.Preview.Nodes, "node"), standingText(e.Preview))
 	}
 	return nil
 }

@@ -172,10 +172,10 @@ func makeRelease[Request any](
 func printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
-		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))
+		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, fault.Count(w.Nodes, "node")))
 	}
 	if p.Already > 0 {
-		lines = append(lines, fmt.Sprintf("%s already as wanted and left alone", count(p.Already, "node")))
+		lines = append(lines, fmt.Sprintf("%s already as wanted and left alone", fault.Count(p.Already, "node")))
 	}
 	for i, t := range p.Left {
 		if i == namedAtMost {
@@ -248,7 +248,7 @@ func releaseSummary(r api.Release) string {
 	if r.Reason != "" {
 		text += ": " + print.OneLine(r.Reason)
 	}
-	return fmt.Sprintf("%s; wave %d of %d; %s: %s", text, r.Wave, len(r.Waves), count(r.Nodes, "node"), releaseCounts(r.Counts))
+	return fmt.Sprintf("%s; wave %d of %d; %s: %s", text, r.Wave, len(r.Waves), fault.Count(r.Nodes, "node"), releaseCounts(r.Counts))
 }
 
 // releaseOrder is the states of targets as they are counted for people.
@@ -281,7 +281,7 @@ func releaseText(r api.ReleaseReport) string {
 		if w.Job != "" {
 			job = ", job " + w.Job
 		}
-		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s\n", w.Number, w.Size, count(w.Nodes, "node"), w.State, job)
+		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s\n", w.Number, w.Size, fault.Count(w.Nodes, "node"), w.State, job)
 	}
 	for _, n := range r.Needs {
 		approval := "needs"

@@ -227,10 +227,10 @@ func spared(r api.Release) (lines []string) {
 		return nil
 	}
 	if n := r.Counts["waiting"]; n > 0 {
-		lines = append(lines, "not touched: "+count(n, "node")+", in waves that have not begun")
+		lines = append(lines, "not touched: "+fault.Count(n, "node")+", in waves that have not begun")
 	}
 	if n := r.Counts["skipped"]; n > 0 {
-		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, which got back what they had", count(n, "node"), r.Wave))
+		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, which got back what they had", fault.Count(n, "node"), r.Wave))
 	}
 	return lines
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -124,7 +125,7 @@ func printLog(to print.Printer, lines []api.ReportLog, all bool) error {
 		}
 	}
 	if hidden := len(lines) - len(rows); hidden > 0 {
-		to.Hint("%d lines of the log are not shown; --all shows them", hidden)
+		to.Hint("The log has %s more; --all shows everything", fault.Count(hidden, "line"))
 	}
 	if len(rows) == 0 {
 		return nil

@@ -105,7 +105,7 @@ func knownType(ctx context.Context, a *app, kind string) error {
 func oneOrTwo(first, second string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < 1 || len(args) > 2 {
-			return usageError{fault.New(fault.Invalid, "it takes %s, and perhaps %s; %d arguments are given; usage: %s", first, second, len(args), cmd.UseLine())}
+			return usageError{fault.New(fault.Invalid, "it takes %s, and perhaps %s; %s given; usage: %s", first, second, fault.Are(len(args), "argument"), cmd.UseLine())}
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ of the type is listed with the number of its variants.`,
 			return print.List(c.printer(), []api.ResourceVariant(nil), variantTable(nil))
 		}
 		one := found.Items[0]
-		c.hint("%s[%s] on %s: %s", one.Type, one.Title, count(one.Nodes, "node"), differs(one))
+		c.hint("%s[%s] on %s: %s", one.Type, one.Title, fault.Count(one.Nodes, "node"), differs(one))
 		return print.List(c.printer(), one.Variants, variantTable(one.Differing))
 	},
 }

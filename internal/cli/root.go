@@ -150,7 +150,7 @@ func exactly(n int) cobra.PositionalArgs {
 		case len(args) < n && n <= len(words):
 			return usageError{fault.New(fault.Invalid, "%s missing; usage: %s", areMissing(words[len(args):n]), cmd.UseLine())}
 		case len(args) < n:
-			return usageError{fault.New(fault.Invalid, "%d arguments are missing; usage: %s", n-len(args), cmd.UseLine())}
+			return usageError{fault.New(fault.Invalid, "%s missing; usage: %s", fault.Are(n-len(args), "argument"), cmd.UseLine())}
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var serverUsage = asking{verb[api.Nothing]{
@@ -50,5 +51,5 @@ func diskText(u api.Usage, now time.Time) string {
 		return free + "; at this rate it does not fill up"
 	}
 	days := int(u.Disk.FullAt.Sub(now).Hours() / 24)
-	return fmt.Sprintf("%s; at this rate they last %d days, until %s", free, max(days, 0), u.Disk.FullAt.Local().Format(time.DateOnly))
+	return fmt.Sprintf("%s; at this rate they last %s, until %s", free, fault.Count(max(days, 0), "day"), u.Disk.FullAt.Local().Format(time.DateOnly))
 }

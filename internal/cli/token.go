@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var tokenCommand = asking{noun{
@@ -87,7 +89,7 @@ type tokenRevokeInput struct {
 
 var tokenRevoke = verb[tokenRevokeInput]{
 	use: "revoke [TOKEN...]", short: "Revoke tokens, by id or label", args: cobra.ArbitraryArgs,
-	destroys: func(_ context.Context, c *call, in *tokenRevokeInput) (string, error) {
+	destroys: func(ctx context.Context, c *call, in *tokenRevokeInput) (string, error) {
 		of := ""
 		if in.user != "" {
 			of = " of " + in.user
@@ -95,7 +97,20 @@ var tokenRevoke = verb[tokenRevokeInput]{
 		if in.all {
 			return "revoke all tokens" + of + " but for the one that asks", nil
 		}
-		return "revoke " + strings.Join(c.args, ", ") + of + ": whatever uses it is refused from then on", nil
+		text := "revoke " + strings.Join(c.args, ", ") + of + ": whatever uses it is refused from then on"
+		own, err := some(ctx, c.app, api.TokenList, api.TokenListRequest{User: first(in.user, api.Me)}, nextTokens, 0)
+		if err != nil {
+			return text, nil
+		}
+		for _, name := range c.args {
+			if !slices.ContainsFunc(own, func(t api.AccessToken) bool { return t.ID == name || t.Label == name }) {
+				return "", fault.New(fault.NotFound, "there is no token %.80q%s", name, of)
+			}
+		}
+		revoked := func(t api.AccessToken) bool {
+			return slices.Contains(c.args, t.ID) || slices.Contains(c.args, t.Label) && slices.ContainsFunc(own, func(o api.AccessToken) bool { return o.ID == t.ID })
+		}
+		return text + lockoutText(ctx, c, removal{tokens: revoked}), nil
 	},
 	example: "  tutti token revoke ci\n  tutti token revoke --user ann 5be7c1a94d0e\n  tutti token revoke --user ann --all",
 	flags: func(f flagSet, in *tokenRevokeInput) {

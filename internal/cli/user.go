@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 var userCommand = asking{noun{
@@ -26,11 +27,19 @@ var userList = verb[api.PageRequest]{
 		return print.Table[api.User]{
 			Columns: []string{"user", "kind", "state", "roles", "last login"},
 			Row: func(u api.User) []any {
-				return []any{u.Name, u.Kind, print.State(u.State), u.Roles, u.LoginAt}
+				return []any{u.Name, u.Kind, print.State(listedState(u)), u.Roles, u.LoginAt}
 			},
 			Name: func(u api.User) string { return u.Name },
 		}
 	}),
+}
+
+// listedState is how a user stands, and until when it is locked.
+func listedState(u api.User) string {
+	if u.LockedUntil == nil || u.State != "locked" {
+		return u.State
+	}
+	return "locked until " + stampOf(u.LockedUntil)
 }
 
 func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }
@@ -46,7 +55,7 @@ func printUser(to print.Printer, u api.User) error {
 	rows := [][]string{
 		{"User", u.Name},
 		{"Kind", u.Kind},
-		{"State", u.State},
+		{"State", userState(u)},
 		{"Roles", strings.Join(u.Roles, " ")},
 		{"Created", print.Ago(u.CreatedAt, now)},
 		{"Changed", print.AgoOf(u.ChangedAt, now) + by(u.ChangedBy)},
@@ -56,6 +65,19 @@ func printUser(to print.Printer, u api.User) error {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
 	return to.Rows(nil, rows)
+}
+
+// userState is how a user stands, and what ends a state that keeps it out.
+func userState(u api.User) string {
+	switch u.State {
+	case "disabled":
+		return "disabled; tutti user edit " + u.Name + " --enable ends it"
+	case "locked":
+		return "locked by failed logins; tutti user edit " + u.Name + " --unlock ends it at once"
+	case "no password":
+		return "no password; tutti user password " + u.Name + " sets one"
+	}
+	return u.State
 }
 
 type userCreateInput struct {
@@ -99,7 +121,8 @@ type userEditInput struct {
 
 var userEdit = verb[userEditInput]{
 	use: "edit NAME", short: "Change a user's roles, disable, enable or unlock it",
-	example: "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
+	destroys: lossOfRights,
+	example:  "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
 	flags: func(f flagSet, in *userEditInput) {
 		f.StringSliceVar(&in.add, "add-role", nil, "a role to give; may be given many times")
 		f.StringSliceVar(&in.remove, "remove-role", nil, "a role to take away; may be given many times")
@@ -123,6 +146,25 @@ var userEdit = verb[userEditInput]{
 		}
 		return showAnswer(ctx, c.app, api.UserEdit, request, printUser)
 	},
+}
+
+// lossOfRights is what an edit takes from a user; empty if nothing.
+func lossOfRights(ctx context.Context, c *call, in *userEditInput) (string, error) {
+	var takes []string
+	if in.disable {
+		takes = append(takes, "refuse the logins and tokens of "+c.args[0])
+	}
+	for _, role := range in.remove {
+		takes = append(takes, "take the role "+role+" from "+c.args[0])
+	}
+	if len(takes) == 0 {
+		return "", nil
+	}
+	text := strings.Join(takes, " and ")
+	if in.disable || slices.Contains(in.remove, rbac.Administrator) {
+		text += lockoutText(ctx, c, removal{user: c.args[0]})
+	}
+	return text, nil
 }
 
 // changedRoles is what the user's roles will be.

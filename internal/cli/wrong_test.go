@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // What is wrong on the command line is said before any server is asked.
@@ -35,7 +37,7 @@ func TestWrongCommandLines(t *testing.T) {
 func TestCountedFiles(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0 files", 1: "1 file", 297: "297 files"} {
-		if got := count(n, "file"); got != want {
+		if got := fault.Count(n, "file"); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 	}

@@ -94,8 +94,8 @@ func (s *search) add(ctx context.Context, at place) error {
 		return err
 	}
 	if s.opt.MaxFiles > 0 && s.entries > s.opt.MaxFiles {
-		return fault.New(fault.Invalid, "the directory %q contains %d entries, which exceeds the limit of %d"+
-			" that max_files sets for it", s.base, s.entries, s.opt.MaxFiles)
+		return fault.New(fault.Invalid, "the directory %q contains %s, which exceeds the limit of %d"+
+			" that max_files sets for it", s.base, fault.Count(s.entries, "entry"), s.opt.MaxFiles)
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package codecheck
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -74,10 +74,7 @@ type Refused struct{ Report Report }
 
 func (e *Refused) Error() string {
 	n := e.Report.Count(Mistake)
-	text := fmt.Sprintf("the code has %d mistakes", n)
-	if n == 1 {
-		text = "the code has a mistake"
-	}
+	text := "the code has " + fault.Count(n, "mistake")
 	for _, f := range e.Report.Findings {
 		if f.Level == Mistake {
 			return text + ", first " + fleet.Placed(f.File, f.Line, f.Message)

@@ -240,7 +240,7 @@ func gaveUp(attempts int, err error) *Error {
 	if over, ok := errors.AsType[died](err); ok {
 		return over.failure
 	}
-	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %d attempts: %s", attempts, troubleOf(err))}
+	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %s: %s", fault.Count(attempts, "attempt"), troubleOf(err))}
 }
 
 // troubleOf is what people are shown of an error that is not the code's.
@@ -275,7 +275,7 @@ func boundLogs(logs []Log) []Log {
 	room := maxLogBytes
 	for i, l := range logs {
 		if room -= len(l.Message) + len(l.File); i == maxLogs || room < 0 {
-			return append(slices.Clip(logs[:i]), Log{Level: "notice", Message: fmt.Sprintf("%d more messages are not kept", len(logs)-i)})
+			return append(slices.Clip(logs[:i]), Log{Level: "notice", Message: "not kept: " + fault.Count(len(logs)-i, "more message")})
 		}
 	}
 	return logs

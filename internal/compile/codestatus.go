@@ -20,6 +20,10 @@ type CodeStatus struct {
 	NoCatalog int // of the failed, those that never had one
 	Errors    []CodeError
 
+	NoFacts []fleet.Certname // of the unknown, those that sent no facts, by name
+	Untried []fleet.Certname // of the unknown, the others
+	Of      []fleet.Certname // those whose newest catalog, held or given, stands for the version, by name
+
 	Verified map[VerifyOutcome]int // how many catalogs of the version were verified, by outcome; set where it is shown
 	Wrong    []fleet.Certname      // some nodes whose catalogs are not what plain Puppet gives
 }
@@ -56,6 +60,7 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 	}
 	s := CodeStatus{Nodes: len(standings), Errors: errorsOf(failures)}
 	for _, t := range plan.Stands {
+		s.Of = append(s.Of, t.Node)
 		if t.Held && t.Plain.Compilation == 0 {
 			s.Held++
 		} else {
@@ -73,9 +78,16 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 			if t.Plain.Compilation == 0 {
 				s.NoCatalog++
 			}
+		default:
+			s.Untried = append(s.Untried, t.Node)
 		}
 	}
-	s.Unknown = s.Nodes - s.Current - s.Held - s.Waiting - s.Failed
+	for _, t := range standings {
+		if _, known := slices.BinarySearch(s.Of, t.Node); !known && t.FactsSeq == 0 {
+			s.NoFacts = append(s.NoFacts, t.Node)
+		}
+	}
+	s.Unknown = len(s.NoFacts) + len(s.Untried)
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package compile_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,9 @@ func TestHoldsComeToRest(t *testing.T) {
 		status, err := w.wanter.Status(t.Context(), production, w.code.digest())
 		if err != nil || status.Held != 2 || status.Current != 3 || status.Unknown != 0 {
 			t.Errorf("status %+v, %v; want two held", status, err)
+		}
+		if want := []fleet.Certname{"a", "b", "c", "d", "e"}; !slices.Equal(status.Of, want) {
+			t.Errorf("of the version are the catalogs of %v, want %v", status.Of, want)
 		}
 		rows := len(w.queue.All())
 		w.set("a", map[string]string{"role": "web", "addr": "1", "noise": "2"})

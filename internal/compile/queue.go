@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -199,6 +200,6 @@ var ErrUnstaged = errors.New("the compilation is not staged any more")
 func Exhausted(attempts int) *Error {
 	return &Error{
 		Cause:   CauseCrash,
-		Message: fmt.Sprintf("the compilation was started %d times and never ended; the server's log says why", attempts),
+		Message: fmt.Sprintf("the compilation was started %s and never ended; the server's log says why", fault.Count(attempts, "time")),
 	}
 }

@@ -23,18 +23,24 @@ type Loss struct {
 	By      string    // who let it go
 }
 
-// Story tells people of a loss, and what to do.
-func (l Loss) Story() string {
-	what := fmt.Sprintf("lost all of its %d resources", l.Was)
+// Told tells people of a loss.
+func (l Loss) Told() string {
+	what := "lost all of its " + fault.Count(l.Was, "resource")
 	if l.Left > 0 {
-		what = fmt.Sprintf("lost %d of its %d resources", l.Was-l.Left, l.Was)
+		what = fmt.Sprintf("lost %d of its %s", l.Was-l.Left, fault.Count(l.Was, "resource"))
 	}
 	if l.Ruling != Hold {
-		return fmt.Sprintf("catalog given with a warning: %s (version %s; before: version %s); look: tutti catalog diff %s --with %s",
-			what, l.Catalog.Version.Short(), l.Kept.Version.Short(), l.Node, l.Kept.Digest)
+		return fmt.Sprintf("catalog given with a warning: %s (version %s; before: version %s)", what, l.Catalog.Version.Short(), l.Kept.Version.Short())
 	}
-	return fmt.Sprintf("catalog held: %s (version %s); it keeps the one of version %s; look: tutti catalog diff %s --with %s; let go: tutti catalog let %s",
-		what, l.Catalog.Version.Short(), l.Kept.Version.Short(), l.Node, l.Catalog.Digest, l.Node)
+	return fmt.Sprintf("catalog held: %s (version %s); it keeps the one of version %s", what, l.Catalog.Version.Short(), l.Kept.Version.Short())
+}
+
+// Story tells people of a loss, and what to do.
+func (l Loss) Story() string {
+	if l.Ruling != Hold {
+		return fmt.Sprintf("%s; look: tutti catalog diff %s --with %s", l.Told(), l.Node, l.Kept.Digest)
+	}
+	return fmt.Sprintf("%s; look: tutti catalog diff %s --with %s; let go: tutti catalog let %s", l.Told(), l.Node, l.Catalog.Digest, l.Node)
 }
 
 // LossFilter picks losses. Empty fields pick all.

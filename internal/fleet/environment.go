@@ -1,6 +1,11 @@
 package fleet
 
-import "github.com/tutti-project/tutti/internal/fault"
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
 
 // Environment names a line of Puppet code.
 type Environment string
@@ -20,4 +25,20 @@ func ParseEnvironment(s string) (Environment, error) {
 		}
 	}
 	return Environment(s), nil
+}
+
+// absent is how Puppet says, on a node, that its server does not have an environment.
+var absent = regexp.MustCompile(`Could not find environment '([a-z0-9_]+)'`)
+
+// Absent is the environment of which Puppet says in text that its server does not have it; empty: it says so of none.
+func Absent(text string) Environment {
+	if found := absent.FindStringSubmatch(text); found != nil {
+		return Environment(found[1])
+	}
+	return ""
+}
+
+// WithoutCode tells people that nothing was deployed to an environment, and what to do.
+func WithoutCode(env Environment) string {
+	return fmt.Sprintf("the environment %[1]s has no code yet: deploy some with `tutti code deploy %[1]s DIR`", env)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // deed is what the dispatcher does about a run that was sent or runs.
@@ -36,7 +38,7 @@ func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
 	case r.Ending != "":
 		return giveUp(r, e, see), nothing
 	case r.State == Sent && !now.Before(end):
-		return e.lost(fmt.Sprintf("the order was sent %d times, and its node never said that it has it", r.Attempts), see), nothing
+		return e.lost(fmt.Sprintf("the order was sent %s, and its node never said that it has it", fault.Count(r.Attempts, "time")), see), nothing
 	case !now.Before(end) && !see.connected:
 		return e.lost("its time is over, and its node is not connected", see), nothing
 	case !now.Before(end):
@@ -48,7 +50,7 @@ func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
 		return e, nothing
 	case see.quiet.asked >= s.Questions && now.Sub(see.quiet.since) >= s.Silence:
 		mute := now.Sub(see.quiet.since).Round(time.Second)
-		return e.lost(fmt.Sprintf("its node is connected, and answered none of %d questions in %s", see.quiet.asked, mute), see), nothing
+		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), mute), see), nothing
 	}
 	e.Reason = unansweredText(see)
 	if r.State == Sent && see.link.Shared == "" {
@@ -82,7 +84,7 @@ func away(r Run, see sight) string {
 func unansweredText(see sight) string {
 	text := ""
 	if see.quiet.asked > 1 {
-		text = fmt.Sprintf("asked %d times since %s UTC, its node has not answered", see.quiet.asked, see.quiet.since.UTC().Format(time.DateTime))
+		text = fmt.Sprintf("asked %s since %s UTC, its node has not answered", fault.Count(see.quiet.asked, "time"), see.quiet.since.UTC().Format(time.DateTime))
 	}
 	return join(text, see.link.Shared)
 }

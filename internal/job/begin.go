@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // serve does what a job wants for its waiting runs.
@@ -72,6 +73,12 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 	now := d.Now()
 	waits := patience(k.job, d.settings, d.since).After(now)
 	room := k.room()
+	var ended map[fleet.Certname]string
+	if !waits {
+		if ended, err = d.ended(ctx, runs); err != nil {
+			return last, full, err
+		}
+	}
 	var events []Event
 	for _, r := range runs {
 		link, connected := d.Sender.Connected(r.Node)
@@ -85,7 +92,7 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 			due := now.Add(min(d.settings.pause(1), k.job.Spec.Timeout))
 			events = append(events, Event{Run: r.ID, What: WasSent, At: now, Due: due})
 		case !waits:
-			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: offlineReason(k.job, link)})
+			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: offlineReason(k.job, link, ended[r.Node])})
 		}
 	}
 	if len(events) == 0 {
@@ -105,13 +112,29 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 // neverConnected is why a node gets no orders that has no agent.
 const neverConnected = "no tutti agent or pxp-agent has ever connected from this node; on the node: `tutti agent join`, then `tutti agent install`"
 
-// offlineReason tells a node whose agent is away from one that never had one.
-func offlineReason(j Job, last Link) string {
+// ended tells of those nodes of runs that are not connected why nothing lets them in, if so.
+func (d *dispatcher) ended(ctx context.Context, runs []Run) (map[fleet.Certname]string, error) {
+	var away []fleet.Certname
+	for _, r := range runs {
+		if _, connected := d.Sender.Connected(r.Node); !connected {
+			away = append(away, r.Node)
+		}
+	}
+	if len(away) == 0 {
+		return nil, nil
+	}
+	return d.Ends.Ended(ctx, away)
+}
+
+// offlineReason tells a node whose agent is away from one that never had one, and from one that nothing lets in.
+func offlineReason(j Job, last Link, ended string) string {
 	reason := ""
 	if j.Spec.WaitOffline > 0 {
 		reason = "its node did not connect within " + j.Spec.WaitOffline.String()
 	}
 	switch {
+	case ended != "":
+		return join(reason, ended)
 	case last.Since.IsZero():
 		return join(reason, neverConnected)
 	case reason != "":

@@ -112,6 +112,12 @@ type Link struct {
 	Shared     string    // why it seems that several agents have the node's certificate; empty: they do not
 }
 
+// Certificates says which nodes nothing lets in.
+type Certificates interface {
+	// Ended tells, of those of nodes whose certificates are all revoked or expired, what is the matter.
+	Ended(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]string, error)
+}
+
 // Resolver says which nodes are meant: sorted, each once. Invalid and NotFound
 // are for who asks.
 type Resolver interface {

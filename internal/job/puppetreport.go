@@ -91,6 +91,9 @@ func ungiven(r PuppetReport) string {
 	if r.NoCatalog == "" {
 		return "it was given no catalog"
 	}
+	if env := fleet.Absent(r.NoCatalog); env != "" {
+		return "it was given no catalog: " + fleet.WithoutCode(env)
+	}
 	return "it was given no catalog: " + r.NoCatalog
 }
 
@@ -100,12 +103,7 @@ func failedText(r PuppetReport) string {
 	if r.Message != "" {
 		text += ": " + strings.TrimRight(r.Message, ". ")
 	}
-	if r.Failed > 1 {
-		text += fmt.Sprintf("; %d resources failed", r.Failed)
-	} else {
-		text += "; 1 resource failed"
-	}
-	return clean(text)
+	return clean(text + "; " + fault.Count(max(r.Failed, 1), "resource") + " failed")
 }
 
 // shortID is enough of a report's name to show it by.

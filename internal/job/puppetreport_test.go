@@ -51,6 +51,10 @@ func TestWhatAReportSaysOfARun(t *testing.T) {
 			results: results("unchanged", 0, ""), report: PuppetReport{ID: id, Cached: true, NoCatalog: "Connection refused"},
 			state: RunFailed, reason: "it was given no catalog: Connection refused; it applied the one it had; tutti report show abababababab", cached: true,
 		},
+		"an environment without code": {
+			results: results("failed", 1, ""), report: PuppetReport{NoCatalog: "Error 404 on SERVER: Not Found: Could not find environment 'testing'"},
+			state: RunFailed, reason: "it was given no catalog: the environment testing has no code yet: deploy some with `tutti code deploy testing DIR`",
+		},
 		"no catalog at all": {
 			results: results("failed", 1, ""), report: PuppetReport{ID: id, Broken: "web.pp:12: Syntax error", NoCatalog: "Error 500"},
 			state: RunFailed, reason: "its catalog does not compile (web.pp:12: Syntax error); tutti report show abababababab",

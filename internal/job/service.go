@@ -58,6 +58,7 @@ type Parts struct {
 	Graph    Graph
 	Gate     Gate
 	Sealer   Sealer
+	Ends     Certificates
 	Reports  Reports       // nil: only what agents say of Puppet runs counts
 	NewID    func() string // a random UUID
 	Now      func() time.Time

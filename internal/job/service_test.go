@@ -29,6 +29,7 @@ type world struct {
 	fleet *jobtest.Fleet
 	names []fleet.Certname
 	edges jobtest.Edges
+	ends  jobtest.Ends
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -45,7 +46,7 @@ func names(n int) []fleet.Certname {
 func inWorld(t *testing.T, n int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, store: jobtest.NewStore(), names: names(n)}
+		w := &world{t: t, store: jobtest.NewStore(), names: names(n), ends: jobtest.Ends{}}
 		w.fleet = jobtest.NewFleet(w.names...)
 		w.start()
 		test(w)
@@ -57,7 +58,7 @@ func inWorld(t *testing.T, n int, test func(w *world)) {
 // start starts a new service on the same rows.
 func (w *world) start() {
 	service, err := job.New(job.Parts{
-		Store: w.store, Sender: w.fleet, Resolver: jobtest.Everybody(w.names), Graph: w.edges, Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{},
+		Store: w.store, Sender: w.fleet, Resolver: jobtest.Everybody(w.names), Graph: w.edges, Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{}, Ends: w.ends,
 		NewID: jobtest.NewID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}, job.DefaultSettings())
 	if err != nil {
@@ -215,17 +216,19 @@ func TestOfflineNodesAreWaitedForAsLongAsSaid(t *testing.T) {
 // A node whose agent is away is told apart from one that has none.
 func TestAnOfflineRunSaysWhy(t *testing.T) {
 	t.Parallel()
-	inWorld(t, 2, func(w *world) {
+	inWorld(t, 3, func(w *world) {
 		w.fleet.Disconnect("n001.example")
 		w.fleet.NeverCame("n002.example")
+		w.fleet.Disconnect("n003.example")
+		w.ends["n003.example"] = "its certificate was revoked"
 		const never = "no tutti agent or pxp-agent has ever connected from this node; on the node: `tutti agent join`, then `tutti agent install`"
 		at := w.order(command())
-		runs := w.states(time.Second, at.ID, job.Failed, job.Offline, job.Offline)
-		if runs[0].Reason != "its node is not connected since 2000-01-01 00:00:00 UTC" || runs[1].Reason != never {
-			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
+		runs := w.states(time.Second, at.ID, job.Failed, job.Offline, job.Offline, job.Offline)
+		if runs[0].Reason != "its node is not connected since 2000-01-01 00:00:00 UTC" || runs[1].Reason != never || runs[2].Reason != "its certificate was revoked" {
+			t.Errorf("reasons: %q, %q, %q", runs[0].Reason, runs[1].Reason, runs[2].Reason)
 		}
 		later := w.order(command(func(s *job.Spec) { s.WaitOffline = time.Minute }))
-		runs = w.states(2*time.Minute, later.ID, job.Failed, job.Offline, job.Offline)
+		runs = w.states(2*time.Minute, later.ID, job.Failed, job.Offline, job.Offline, job.Offline)
 		if runs[0].Reason != "its node did not connect within 1m0s" || runs[1].Reason != "its node did not connect within 1m0s; "+never {
 			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
 		}

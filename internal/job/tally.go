@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Advance steps one of the job's runs through an event, and the job with it. Nothing begins in
@@ -50,7 +52,7 @@ func (j Job) settle(at time.Time) Job {
 	case j.Status == Stopping:
 		return j
 	case j.overBudget():
-		j.Reason = fmt.Sprintf("%d runs did not succeed, and at most %d may", j.Counts.Failures(), *j.Spec.MaxFailures)
+		j.Reason = fmt.Sprintf("%s did not succeed, and at most %d may", fault.Count(j.Counts.Failures(), "run"), *j.Spec.MaxFailures)
 		return j.become(Stopping)
 	case j.Status == Queued && j.Counts[Waiting] < j.Counts.Total():
 		j.StartedAt = at

@@ -114,8 +114,8 @@ func ownRows(ctx context.Context, root *ca, store Store, have Anchor, discard bo
 	}
 	if done.Discarded > 0 && !discard {
 		return nil, fault.New(fault.Conflict,
-			"the database holds %d certificates of another CA: start it with the CA directory that it belongs to, or delete them with --discard",
-			done.Discarded)
+			"the database holds %s of another CA: start it with the CA directory that it belongs to, or delete them with --discard",
+			fault.Count(done.Discarded, "certificate"))
 	}
 	return own, nil
 }

@@ -321,7 +321,7 @@ func (a *Authority) refuseOtherCA(ctx context.Context, p *puppetCA) error {
 	for _, c := range append(current, revoked...) {
 		if !ours[c.Serial.String()+" "+string(c.Certname)] {
 			return fault.New(fault.Conflict, "this CA has issued certificates already (%s, serial number %s): import into an empty data directory",
-				c.Certname, c.Serial)
+				c.Certname, fleet.Serial(c.Serial))
 		}
 	}
 	return nil

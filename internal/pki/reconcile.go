@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // howToGoOn is what every refusal to start ends with.
@@ -73,21 +74,21 @@ func judge(w *written, have Anchor) (remake bool, err error) {
 		return false, nil
 	case have.Identity == "":
 		return false, fault.New(fault.Conflict,
-			"the database knows nothing of this CA, which has made %d changes: it is new, was emptied, or is a backup from before the CA kept "+
-				"a journal; nodes whose certificates were revoked would be let in: %s", last.Seq, howToGoOn)
+			"the database knows nothing of this CA, which has made %s: it is new, was emptied, or is a backup from before the CA kept "+
+				"a journal; nodes whose certificates were revoked would be let in: %s", fault.Count(last.Seq, "change"), howToGoOn)
 	case have.Identity != last.Identity:
 		return false, fault.New(fault.Conflict,
 			"the database belongs to another CA (its identity is %s, the CA directory's is %s): %s", have.Identity, last.Identity, howToGoOn)
 	case have.Seq > last.Seq:
 		return false, fault.New(fault.Conflict,
-			"the CA directory is older than the database (it has made %d changes, the database has %d): %s", last.Seq, have.Seq, howToGoOn)
+			"the CA directory is older than the database (it has made %s, the database has %d): %s", fault.Count(last.Seq, "change"), have.Seq, howToGoOn)
 	case w.passed(have):
 		return false, fault.New(fault.Conflict,
-			"the database is older than the CA (it has %d changes, the CA has made %d): it was restored; what was revoked since then would be "+
-				"forgotten: %s", have.Seq, last.Seq, howToGoOn)
+			"the database is older than the CA (it has %s, the CA has made %d): it was restored; what was revoked since then would be "+
+				"forgotten: %s", fault.Count(have.Seq, "change"), last.Seq, howToGoOn)
 	default:
 		return false, fault.New(fault.Conflict, "the database and the CA directory have gone different ways after one of them was copied or restored "+
-			"(the database has %d changes, the CA has made %d): %s", have.Seq, last.Seq, howToGoOn)
+			"(the database has %s, the CA has made %d): %s", fault.Count(have.Seq, "change"), last.Seq, howToGoOn)
 	}
 }
 
@@ -104,8 +105,8 @@ func beginFirst(ctx context.Context, dir string, c *ca, store Store, have Anchor
 	}
 	if at := slices.IndexFunc(rows, func(row Certificate) bool { return !c.ours(row) }); at >= 0 {
 		return nil, fault.New(fault.Conflict,
-			"the database holds certificates of another CA (%s, serial number %X): start it with the CA directory that it belongs to",
-			rows[at].Certname, rows[at].Serial)
+			"the database holds certificates of another CA (%s, serial number %s): start it with the CA directory that it belongs to",
+			rows[at].Certname, fleet.Serial(rows[at].Serial))
 	}
 	identity, err := newIdentity()
 	if err != nil {

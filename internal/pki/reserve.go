@@ -65,7 +65,7 @@ func (r *reservation) begin(root *ca, servers []Certificate) error {
 	for _, c := range servers {
 		certs, err := parseCertificates(c.PEM)
 		if err != nil {
-			return fault.Wrap(fault.Internal, err, "the stored server certificate %s cannot be read", c.Serial.Text(16))
+			return fault.Wrap(fault.Internal, err, "the stored server certificate %s cannot be read", fleet.Serial(c.Serial))
 		}
 		r.add(ofServer, altName{dns: certs[0].Subject.CommonName})
 		r.add(ofServer, altNamesOf(certs[0])...)

@@ -196,7 +196,7 @@ func (v *Revocations) CheckPeer(cert *x509.Certificate) error {
 	case !issuedBy(cert, v.ca.Load().signer()):
 		return fault.New(fault.Denied, "the certificate of %q was not issued by this CA", cert.Subject.CommonName)
 	case v.isRevoked(cert.SerialNumber):
-		return fault.New(fault.Denied, "the certificate of %q with serial number %X is revoked", cert.Subject.CommonName, cert.SerialNumber)
+		return fault.New(fault.Denied, "the certificate of %q with serial number %s is revoked", cert.Subject.CommonName, fleet.Serial(cert.SerialNumber))
 	case time.Now().After(cert.NotAfter):
 		return fault.New(fault.Denied, "the certificate of %q ended at %s", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
 	default:
@@ -220,7 +220,7 @@ func (v *Revocations) expel(ctx context.Context, marked []Certificate) {
 	v.mu.RUnlock()
 	var last fleet.Certname
 	for _, c := range marked {
-		v.log.InfoContext(ctx, "certificate revoked", "node", c.Certname, "serial", c.Serial.Text(16))
+		v.log.InfoContext(ctx, "certificate revoked", "node", c.Certname, "serial", fleet.Serial(c.Serial))
 		if left != nil && c.Certname != last {
 			left(ctx, c.Certname)
 		}

@@ -98,7 +98,7 @@ func (i *issuer) certify(ctx context.Context, s subject, ttl time.Duration) (Cer
 	if err := i.records.commit(ctx, Change{At: now(), Issued: []Certificate{c}}); err != nil {
 		return Certificate{}, err
 	}
-	i.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", c.Serial.Text(16), "not_after", c.NotAfter)
+	i.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", fleet.Serial(c.Serial), "not_after", c.NotAfter)
 	return c, nil
 }
 

@@ -48,6 +48,44 @@ func (c Certificate) Spent(before time.Time) bool {
 	return !c.Current && !c.Server && len(c.PEM) > 0 && c.NotAfter.Before(before)
 }
 
+// Ended is why no certificate of a name is good any more.
+type Ended struct {
+	RevokedAt time.Time // zero: none was revoked, all of them expired
+	NotAfter  time.Time // of the one that would be good longest
+}
+
+// EndedOf says whether certificates of one name, of which none is a server's, are all revoked or expired.
+func EndedOf(certs []Certificate, now time.Time) (e Ended, ended bool) {
+	for _, c := range certs {
+		if c.RevokedAt.IsZero() && c.NotAfter.After(now) {
+			return Ended{}, false
+		}
+		if c.RevokedAt.After(e.RevokedAt) {
+			e.RevokedAt = c.RevokedAt
+		}
+		if c.NotAfter.After(e.NotAfter) {
+			e.NotAfter = c.NotAfter
+		}
+	}
+	return e, len(certs) > 0
+}
+
+// State is the word for it.
+func (e Ended) State() string {
+	if e.RevokedAt.IsZero() {
+		return "expired"
+	}
+	return "revoked"
+}
+
+// Told tells people of a node's certificate, and what lets the node in again.
+func (e Ended) Told(name fleet.Certname) string {
+	if e.RevokedAt.IsZero() {
+		return "its certificate expired on " + e.NotAfter.UTC().Format(time.DateOnly) + ": `tutti agent doctor` on the node says what to do"
+	}
+	return "its certificate was revoked on " + e.RevokedAt.UTC().Format(time.DateOnly) + ": if the node may come back, `tutti ca clean " + string(name) + "`, then join it again"
+}
+
 // Token is a one-time password for a join, kept as its SHA-256.
 type Token struct {
 	Hash      fleet.Digest
@@ -126,6 +164,8 @@ type CertificateStore interface {
 	// Unrevoked lists every unrevoked certificate of a name, current or not, but no
 	// server's, by serial number.
 	Unrevoked(ctx context.Context, name fleet.Certname) ([]Certificate, error)
+	// Ended says of those of the names that have certificates, but no good one, why; no server's certificate counts.
+	Ended(ctx context.Context, names []fleet.Certname, now time.Time) (map[fleet.Certname]Ended, error)
 	// Revoked lists every revoked certificate, by serial number as a number.
 	Revoked(ctx context.Context) ([]Certificate, error)
 	// PruneCertificates forgets certificates that were Spent before a time, and counts them.

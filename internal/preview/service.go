@@ -56,6 +56,7 @@ func NewService(c Config) *Service {
 // Order asks for a preview of a version whose files are stored.
 type Order struct {
 	Environment fleet.Environment
+	New         bool // nothing was deployed to the environment
 	Version     fleet.Digest
 	Commit      string
 	Description string
@@ -65,7 +66,7 @@ type Order struct {
 	Allowed func(ctx context.Context, nodes []fleet.Certname) error
 }
 
-// Create makes a preview of an order. Invalid if it means no node, or too many.
+// Create makes a preview of an order. Invalid if it means no node, or too many; NotFound if it means those of an environment that is not there.
 func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Preview, error) {
 	if len(o.Description) > MaxDescription || !utf8.ValidString(o.Description) {
 		return Preview{}, fault.New(fault.Invalid, "field description: it has %d bytes, at most %d of UTF-8 are allowed", len(o.Description), MaxDescription)
@@ -74,6 +75,9 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Previ
 	switch {
 	case err != nil:
 		return Preview{}, err
+	case len(nodes) == 0 && o.New && !o.Targets.Any():
+		return Preview{}, fault.New(fault.NotFound, "environment %[1]s is unknown: nothing was deployed to it, and no node is in it; "+
+			"deploy to it (`tutti code deploy %[1]s DIR`), or name the nodes to preview for", o.Environment)
 	case len(nodes) == 0:
 		return Preview{}, fault.New(fault.Invalid, "field targets: no node is meant; see `tutti node list --environment %s`", o.Environment)
 	case len(nodes) > MaxTargets:

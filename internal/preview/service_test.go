@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -205,6 +206,11 @@ func TestRefused(t *testing.T) {
 	s := service(store, world)
 	_, err := s.Create(t.Context(), ann, preview.Order{Environment: "production", Version: "v"})
 	told(t, err, fault.Invalid, "field targets: no node is meant; see `tutti node list --environment production`")
+	_, err = s.Create(t.Context(), ann, preview.Order{Environment: "prodution", Version: "v", New: true})
+	told(t, err, fault.NotFound, "environment prodution is unknown: nothing was deployed to it, and no node is in it; "+
+		"deploy to it (`tutti code deploy prodution DIR`), or name the nodes to preview for")
+	_, err = s.Create(t.Context(), ann, preview.Order{Environment: "new", Version: "v", New: true, Targets: api.JobTargets{Group: "Web"}})
+	told(t, err, fault.Invalid, "field targets: no node is meant; see `tutti node list --environment new`")
 	_, err = s.Create(t.Context(), ann, preview.Order{Environment: "production", Description: "\xff"})
 	told(t, err, fault.Invalid, "field description: it has 1 bytes, at most 2000 of UTF-8 are allowed")
 

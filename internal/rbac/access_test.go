@@ -465,7 +465,7 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	refuse(minute.Add(time.Minute), fleet.Anonymous, 1)
 	entries, err := store.Acts(t.Context(), rbac.EntryFilter{Limit: 1000})
 	check(t, err)
-	if len(entries) != 111 || entries[0].Detail != "no (50 more refusals before this one were not recorded)" {
+	if len(entries) != 111 || entries[0].Detail != "no (before this one, 50 more refusals had no place in the log)" {
 		t.Errorf("%d entries, the newest says %q", len(entries), entries[0].Detail)
 	}
 	if op := entries[0].Operation; strings.Contains(op, "\n") || len(op) > 210 {

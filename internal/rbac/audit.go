@@ -167,7 +167,7 @@ func (a *Audit) room(e *Entry) bool {
 	defer a.mu.Unlock()
 	if minute := e.At.Truncate(time.Minute); !minute.Equal(a.minute) {
 		if a.leftOut > 0 {
-			e.Detail += fault.Detail(fault.New(fault.Denied, " (%d more refusals before this one were not recorded)", a.leftOut))
+			e.Detail += fault.Detail(fault.New(fault.Denied, " (before this one, %s had no place in the log)", fault.Count(a.leftOut, "more refusal")))
 		}
 		a.minute, a.strangers, a.leftOut = minute, 0, 0
 	}

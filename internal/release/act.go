@@ -45,8 +45,8 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 	case r.Hold == Frozen:
 		return r, fault.New(fault.Conflict, "release %d is frozen until %s and goes on by itself then", r.ID, r.Until.UTC().Format(time.RFC3339))
 	case !running && r.overBudget():
-		return r, fault.New(fault.Conflict, "%d nodes of release %d failed and %d may: to go on, resume it with --max-failures %d or more",
-			r.Counts.Failures(), r.ID, *r.MaxFailures, r.Counts.Failures())
+		return r, fault.New(fault.Conflict, "%s of release %d failed and %d may: to go on, resume it with --max-failures %d or more",
+			fault.Count(r.Counts.Failures(), "node"), r.ID, *r.MaxFailures, r.Counts.Failures())
 	}
 	r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
 	w := r.current()

@@ -126,7 +126,7 @@ func nobody(p Plan) error {
 		}
 	}
 	if p.Already > 0 {
-		return fault.New(fault.Conflict, "there is nothing to release: the %d nodes that are meant have it already", p.Already)
+		return fault.New(fault.Conflict, "there is nothing to release: what is meant has it already (%s)", fault.Count(p.Already, "node"))
 	}
 	return fault.New(fault.Invalid, "field targets: no node is meant")
 }
@@ -204,7 +204,7 @@ func (l *Planner) forward(ctx context.Context, o Order, p Preview, plan *Plan) e
 		}
 	}
 	for node := range meant {
-		return fault.New(fault.Invalid, "field targets: %s (of %d nodes) is no node of preview %d: preview it first", node, len(meant), p.ID)
+		return fault.New(fault.Invalid, "field targets: %s (of %s) is no node of preview %d: preview it first", node, fault.Count(len(meant), "node"), p.ID)
 	}
 	nodes := make([]fleet.Certname, len(shares))
 	for i, share := range shares {

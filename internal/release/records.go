@@ -142,7 +142,7 @@ func told(before, after Release) string {
 		}
 	case after.Wave != before.Wave:
 		w := after.current()
-		text = fmt.Sprintf("wave %d (%s) begins: %s", w.Number, w.Size, nodes(w.Nodes))
+		text = fmt.Sprintf("wave %d (%s) begins: %s", w.Number, w.Size, fault.Count(w.Nodes, "node"))
 	case after.Wave > 0 && after.current().Phase == Ended && before.current().Phase != Ended:
 		text = fmt.Sprintf("wave %d has ended", after.Wave)
 	case after.Wave > 0 && after.current().job() != 0 && before.current().job() == 0:

@@ -84,7 +84,7 @@ func Spread(sizes []string, nodes []fleet.Certname, seed uint64, members func(gr
 		waves = append(waves, Wave{Number: len(waves) + 1, Size: text, Nodes: len(taken), Phase: NotBegun, Round: 1})
 	}
 	if n := len(left); n > 0 {
-		return nil, nil, fault.New(fault.Invalid, "field waves: %d of %d nodes are in none; add a last wave: %s", n, len(nodes), Rest)
+		return nil, nil, fault.New(fault.Invalid, "field waves: %d of %s would be in none; add a last wave: %s", n, fault.Count(len(nodes), "node"), Rest)
 	}
 	return waves, place, nil
 }

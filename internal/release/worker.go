@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Worker brings releases on, from step to step. Run and Look are for one goroutine.
@@ -175,22 +177,14 @@ func (r Release) overspent() Release {
 
 // spent says how a budget is used up.
 func (r Release) spent() string {
-	return fmt.Sprintf("%s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures)
-}
-
-// nodes counts nodes in words.
-func nodes(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
+	return fmt.Sprintf("%s failed, and %d may", fault.Count(r.Counts.Failures(), "node"), *r.MaxFailures)
 }
 
 // finish ends a release whose waves have all ended.
 func (r Release) finish(now time.Time) Release {
 	r.State, r.Reason, r.EndedAt = Done, "", now
 	if failed := r.Counts.Total() - r.Counts.Succeeded(); failed > 0 {
-		r.State, r.Reason = DoneWithFailures, fmt.Sprintf("%d of %s did not apply their catalog", failed, nodes(r.Counts.Total()))
+		r.State, r.Reason = DoneWithFailures, fmt.Sprintf("%d of %s did not apply their catalog", failed, fault.Count(r.Counts.Total(), "node"))
 	}
 	return r
 }

@@ -29,6 +29,7 @@ func (p *parts) openJobs(c Config) error {
 		Graph:    appgraph.Service{Store: p.store.Catalogs},
 		Gate:     target.Gate{Scopes: target.Scopes{Inventory: p.store.Queries}, Nodes: p.store.Nodes},
 		Sealer:   key,
+		Ends:     target.LockedOut{Certificates: p.store.Authority},
 		Reports:  checkin.Runs{Reports: p.store.Reports, Breakages: p.store.Queue, Delivery: p.deliver},
 		NewID:    uuid.NewString,
 		Now:      time.Now,

@@ -57,7 +57,7 @@ func preflight(ctx context.Context, c Config, log logger) error {
 		return broken[0].Err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the server cannot start: %d checks found something broken; `tutti server --check-config` shows all", len(broken))
+	fmt.Fprintf(&text, "the server cannot start: %s found something broken; `tutti server --check-config` shows all", fault.Count(len(broken), "check"))
 	for _, f := range broken {
 		fmt.Fprintf(&text, "\n  %s: %s", f.Check, f.Found)
 		if f.Mend != "" {

@@ -40,7 +40,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	c, settings := p.config.Load(), current{&p.config}
 	nodes := p.knownNodes()
 	own, err := rest.New(rest.Config{
-		Certificates: certificates{p.ca, &p.listeners, &p.config}, Requests: p.ca.Requests,
+		Certificates: certificates{p.ca, &p.listeners, &p.config}, CertificateEnds: p.store.Authority, Requests: p.ca.Requests,
 		Code:       p.deployments(),
 		Engines:    engineStandings{p.ruby},
 		Blobs:      p.blobs,

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -46,9 +47,9 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 func (p *parts) catalogAlarm(ctx context.Context, v compile.Verification) {
 	err := p.events.Alarm(ctx, v.Node, fmt.Sprintf("verification-%d", v.ID), pxp.RunEvent{
 		Environment: string(v.Environment), Version: string(v.Version),
-		Message: fmt.Sprintf("the catalog of version %s is not what plain Puppet gives, in %d places: no catalog of it is used again; "+
+		Message: fmt.Sprintf("the catalog of version %s is not what plain Puppet gives, in %s: no catalog of it is used again; "+
 			"see `tutti compile verifications --node %s`",
-			v.Version.Short(), v.Count, v.Node),
+			v.Version.Short(), fault.Count(v.Count, "place"), v.Node),
 	})
 	if err != nil && ctx.Err() == nil {
 		p.log.ErrorContext(ctx, "the alarm about a catalog is in no event", "node", v.Node, "err", err)

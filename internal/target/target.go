@@ -111,7 +111,7 @@ func (r Resolver) Named(ctx context.Context, t api.JobTargets) ([]fleet.Certname
 
 // NamedOrOf is Named; where nothing is named, all active nodes of an environment are meant.
 func (r Resolver) NamedOrOf(ctx context.Context, env fleet.Environment, t api.JobTargets) ([]fleet.Certname, error) {
-	if t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "" {
+	if t.Any() {
 		return r.Named(ctx, t)
 	}
 	standing, err := r.Standings.Standings(ctx, env)

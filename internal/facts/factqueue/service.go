@@ -195,7 +195,7 @@ func (s *Service) enqueue(ctx context.Context, set Set) (Answer, error) {
 	if load := s.Load(); load.Bytes >= s.cfg.QueueBytes {
 		s.count.refused.Add(1)
 		after := 10*time.Second + rand.N(20*time.Second) //nolint:gosec // spreads a crowd
-		return Answer{}, fault.Later(after, "%d sets of facts wait to be stored, with %d bytes; come back in %s", load.Sets, load.Bytes, after.Round(time.Second))
+		return Answer{}, fault.Later(after, "facts wait to be stored: %s with %d bytes; come back in %s", fault.Count(load.Sets, "set"), load.Bytes, after.Round(time.Second))
 	}
 	set.AcceptedAt = time.Now()
 	grown, err := s.Store.EnqueueFacts(ctx, set)

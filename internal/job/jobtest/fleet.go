@@ -314,6 +314,20 @@ func (g OpenGate) Refused(context.Context, fleet.Actor, job.Spec, []fleet.Certna
 	return g, nil
 }
 
+// Ends is the fake of job.Certificates: what is the matter with those of nodes that have no good one.
+type Ends map[fleet.Certname]string
+
+// Ended implements job.Certificates.
+func (e Ends) Ended(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
+	told := map[fleet.Certname]string{}
+	for _, node := range nodes {
+		if why, ended := e[node]; ended {
+			told[node] = why
+		}
+	}
+	return told, nil
+}
+
 // Seals is the fake of job.Sealer.
 type Seals struct{}
 

@@ -191,6 +191,18 @@ func (m *Memory) Unrevoked(_ context.Context, name fleet.Certname) ([]pki.Certif
 	return m.matching(func(c pki.Certificate) bool { return c.Certname == name && !c.Server && c.RevokedAt.IsZero() }), nil
 }
 
+// Ended implements pki.Store.
+func (m *Memory) Ended(_ context.Context, names []fleet.Certname, now time.Time) (map[fleet.Certname]pki.Ended, error) {
+	ended := map[fleet.Certname]pki.Ended{}
+	for _, name := range names {
+		certs := m.matching(func(c pki.Certificate) bool { return c.Certname == name && !c.Server })
+		if e, all := pki.EndedOf(certs, now); all {
+			ended[name] = e
+		}
+	}
+	return ended, nil
+}
+
 // History implements pki.Store.
 func (m *Memory) History(context.Context) ([]pki.Certificate, error) {
 	return m.matching(func(pki.Certificate) bool { return true }), nil

@@ -44,6 +44,7 @@ func RunStore(t *testing.T, open func(t *testing.T) pki.Store) {
 		{"a change that fails leaves nothing", changeWhole},
 		{"certificates can be restated", restated},
 		{"revoked ones are listed by number", revokedByNumber},
+		{"names without a good certificate are known", endedOnes},
 		{"a server's certificate is nobody's", serverCertificates},
 		{"forget frees the name", forget},
 		{"certificates that ended long ago are pruned", certificatesPruned},

@@ -2,6 +2,7 @@ package pkitest
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,6 +224,24 @@ func serverCertificates(t *testing.T, s pki.Store) {
 	must(t, err)
 	if len(good) != 0 {
 		t.Errorf("a server's certificate goes with its name: %v", good)
+	}
+}
+
+func endedOnes(t *testing.T, s pki.Store) {
+	t.Helper()
+	ctx := t.Context()
+	good, revoked, over, again := certificate("good", 1), certificate("revoked", 2), certificate("over", 3), certificate("again", 4)
+	revoked.RevokedAt, again.RevokedAt = noon, noon
+	over.NotAfter = noon.Add(-time.Hour)
+	must(t, trySave(t, s, good, revoked, over, again))
+	must(t, trySave(t, s, certificate("again", 5)))
+	ended, err := s.Ended(ctx, []fleet.Certname{"good", "revoked", "over", "again", "nobody"}, noon)
+	must(t, err)
+	wantSame(t, ended, map[fleet.Certname]pki.Ended{
+		"revoked": {RevokedAt: noon, NotAfter: revoked.NotAfter}, "over": {NotAfter: over.NotAfter},
+	})
+	if text := ended["revoked"].Told("revoked"); ended["revoked"].State() != "revoked" || !strings.Contains(text, "tutti ca clean revoked") || ended["over"].State() != "expired" {
+		t.Errorf("people are told %q", text)
 	}
 }
 

@@ -1,7 +1,6 @@
 package classifier
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -87,7 +86,7 @@ func (f family) hangTogether() error {
 		}
 	}
 	if len(lost) > 0 {
-		return bad("unreachable-groups", lost, "%s", fmt.Sprintf("%d groups do not hang on the root", len(lost)))
+		return bad("unreachable-groups", lost, "%s not below the root", fault.Are(len(lost), "group"))
 	}
 	return nil
 }

@@ -280,7 +280,7 @@ func (h *Handler) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(children) > 0 {
-		return bad("children-present", map[string]any{"children": children}, "the group %.80q has %d others below it; move or delete them first", g.Name, len(children))
+		return bad("children-present", map[string]any{"children": children}, "the group %.80q has %s below it: move or delete what is there first", g.Name, fault.Count(len(children), "group"))
 	}
 	if _, err := h.change(r.Context(), classify.Change{Kind: classify.Delete, Group: g}); err != nil {
 		return err

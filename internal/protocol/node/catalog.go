@@ -84,7 +84,7 @@ func (h *Handler) turn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return later("%d catalogs are being sent", maxDocuments)
+	return later("all %d places for catalogs that are being sent are taken", maxDocuments)
 }
 
 // gzipFrom is the size from which compressing is worth it.

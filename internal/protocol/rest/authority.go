@@ -66,8 +66,8 @@ func (h *gate) allowEach(ctx context.Context, permission fleet.Permission, nodes
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Denied, "%s is needed for %d of %d nodes%s; leave them out with --exclude, or ask for a role that has it",
-		permission, len(lacking), len(nodes), named)
+	return fault.New(fault.Denied, "%s is needed for %d of %s%s; leave them out with --exclude, or ask for a role that has it",
+		permission, len(lacking), fault.Count(len(nodes), "node"), named)
 }
 
 // maxDeniedNamed is how many nodes a refusal names.

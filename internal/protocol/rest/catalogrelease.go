@@ -30,7 +30,7 @@ func (h *deliveries) releaseCatalogs(_ http.ResponseWriter, r *http.Request, beg
 		return nil, err
 	}
 	if !request.DryRun {
-		about := fmt.Sprintf("version %s on %d nodes", request.Version, len(wanted.nodes))
+		about := fmt.Sprintf("version %s on %s", request.Version, fault.Count(len(wanted.nodes), "node"))
 		if err := begin(subject{about}); err != nil {
 			return nil, err
 		}
@@ -148,8 +148,8 @@ func (h *deliveries) mayRelease(ctx context.Context, nodes []fleet.Certname) err
 	if err != nil {
 		return err
 	}
-	return h.gate.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %d nodes%s. Nothing was released",
-		strings.TrimSuffix(fault.Detail(why), "."), len(denied), named))
+	return h.gate.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %s%s. Nothing was released",
+		strings.TrimSuffix(fault.Detail(why), "."), fault.Count(len(denied), "node"), named))
 }
 
 func unreleased(prepared []deliver.Prepared) []deliver.Outcome {

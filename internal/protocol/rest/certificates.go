@@ -23,6 +23,11 @@ type Certificates interface {
 	Bundle() (pem []byte, changed time.Time)
 }
 
+// CertificateEnds says who has no good certificate any more; see pki.CertificateStore.
+type CertificateEnds interface {
+	Ended(ctx context.Context, names []fleet.Certname, now time.Time) (map[fleet.Certname]pki.Ended, error)
+}
+
 // CertificateRequests are signed, or dropped; *pki.Requests is one.
 type CertificateRequests interface {
 	Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (pki.Certificate, error)
@@ -89,7 +94,7 @@ func certificateOf(e pki.Entry) api.Certificate {
 		Received: timeOf(e.ReceivedAt), From: e.From,
 	}
 	if e.Serial != nil {
-		c.Serial = e.Serial.String()
+		c.Serial = fleet.Serial(e.Serial)
 	}
 	if len(e.Extensions)+len(e.AuthorizationExtensions) > 0 {
 		c.Extensions = map[string]string{}

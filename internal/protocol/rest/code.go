@@ -261,7 +261,7 @@ func (u *upload) next() (cas.Source, int64, error) {
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.archive.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %d entries: %v", u.stored.Blobs, err)
+		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %s: %v", fault.Count(u.stored.Blobs, "entry"), err)
 	}
 	return n, err
 }
@@ -279,6 +279,7 @@ func (h *versions) environmentStatus(ctx context.Context, request api.Environmen
 		Environment: string(env), Version: string(version.ID), DeployedAt: version.DeployedAt.UTC().Truncate(time.Second),
 		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Held: s.Held, Errors: []api.CodeError{},
 	}
+	out.NoFacts, out.Untried = codeNodes(s.NoFacts), codeNodes(s.Untried)
 	out.Verified = verifiedOf(s)
 	found, err := h.code.Found(ctx, env, version.ID)
 	if err != nil {
@@ -301,5 +302,19 @@ func (h *versions) environmentStatus(ctx context.Context, request api.Environmen
 			out.Slowed = &slowed[i]
 		}
 	}
-	return out, h.deliveries.addLosses(ctx, env, &out)
+	return out, h.deliveries.addLosses(ctx, env, s.Of, &out)
+}
+
+// maxCodeNames is how many nodes the status of an environment's code names beside their number.
+const maxCodeNames = 5
+
+func codeNodes(nodes []fleet.Certname) *api.CodeNodes {
+	if len(nodes) == 0 {
+		return nil
+	}
+	shown := &api.CodeNodes{Nodes: len(nodes)}
+	for _, node := range nodes[:min(len(nodes), maxCodeNames)] {
+		shown.Names = append(shown.Names, string(node))
+	}
+	return shown
 }

@@ -156,7 +156,7 @@ func TestReleaseIsForThoseWhoMay(t *testing.T) {
 		}
 	}
 	both := api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1", "db-1"}}, Version: "two"}
-	if _, got := b.release(t, caller(t, "web team"), both); !strings.HasPrefix(got, "403 ") || !strings.Contains(got, "1 nodes. Nothing") {
+	if _, got := b.release(t, caller(t, "web team"), both); !strings.HasPrefix(got, "403 ") || !strings.Contains(got, "1 node. Nothing") {
 		t.Errorf("of the web team: %s", got)
 	}
 	if _, got := b.release(t, caller(t, "web team"), api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1"}}, Version: "two"}); got != "web-1 released 2" {

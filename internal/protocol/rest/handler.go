@@ -22,6 +22,7 @@ import (
 // Config hands in the parts that the operations work on.
 type Config struct {
 	Certificates       Certificates
+	CertificateEnds    CertificateEnds
 	Requests           CertificateRequests
 	Code               Code
 	Engines            Engines
@@ -120,7 +121,7 @@ func New(c Config) (*Handler, error) {
 // areas hands each area what it needs.
 func (h *Handler) areas(c Config) []area {
 	follow := &streams{gate: h.gate, log: c.Log, stopping: c.Stopping}
-	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
+	there := &roster{nodes: c.Nodes, certificates: c.Certificates, ends: c.CertificateEnds, presences: c.Presences}
 	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
 	delivered := &deliveries{

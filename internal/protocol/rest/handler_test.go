@@ -96,11 +96,14 @@ func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codec
 	return nil, nil
 }
 
-// Status says that one of three nodes fails.
+// Status says that one of three nodes fails, one sent no facts, and two have a catalog of the version.
 func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
 	version, err := c.Refresh(ctx, env)
 	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
-	return version, compile.CodeStatus{Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong}}, err
+	return version, compile.CodeStatus{
+		Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong},
+		Unknown: 1, NoFacts: []fleet.Certname{"new-1"}, Of: []fleet.Certname{"db-1", "web-1"},
+	}, err
 }
 
 // asker answers every question with one node, or with the rows it has for its PQL;
@@ -274,7 +277,8 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	blobs, versions, known := castest.New(), codetest.New(), inventorytest.New()
 	groups := classifytest.New()
 	log := slog.New(slog.DiscardHandler)
-	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
+	certificates := pkitest.NewMemory()
+	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, certificates, log)
 	check(t, err)
 	b := bench{t: t, store: people(t), blobs: blobs, stop: make(chan struct{})}
 	b.compiling = newCompiling(t)
@@ -296,7 +300,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	released := newReleases(b.stored)
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
-		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
+		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -31,23 +32,41 @@ func (d submission) expect(ctx context.Context, kind job.Kind, plan *api.JobPlan
 			known[string(n.Certname)] = n
 		}
 		for i := range part {
-			part[i].Expected = expected(known[part[i].Node])
+			state, err := d.stateOf(ctx, names[i])
+			if err != nil {
+				return err
+			}
+			part[i].Expected = expected(known[part[i].Node], state)
 		}
 	}
 	return d.foresee(ctx, plan)
 }
 
-// expected is what the next run of a node will find, as far as its newest catalog and report tell.
-func expected(n inventory.Node) string {
+// stateOf is how what a node applied last stands to what it may have; Unknown also for a node that nothing was given to.
+func (d submission) stateOf(ctx context.Context, node fleet.Certname) (deliver.State, error) {
+	standing, _, err := d.orders.deliveries.Standing(ctx, node)
+	if err == nil {
+		state, _, err := d.orders.deliveries.State(ctx, standing)
+		return state, err
+	}
+	if fault.Of(err) == fault.NotFound {
+		err = nil
+	}
+	return deliver.Unknown, err
+}
+
+// expected is what the next run of a node will find, as far as its catalogs and its latest report tell. A catalog is new if it is another one than the
+// node applied: times say nothing of that, for a run's own catalog is compiled while the run goes on.
+func expected(n inventory.Node, state deliver.State) string {
 	switch {
 	case n.ReportAt.IsZero():
 		return api.ExpectUnknown
-	case n.CatalogAt.After(n.ReportAt):
+	case n.LatestNoop && n.LatestStatus == "changed":
+		return api.ExpectNoop
+	case !n.LatestNoop && !n.CatalogAt.IsZero() && state != deliver.Current:
 		return api.ExpectCatalog
 	case n.LatestStatus == "failed":
 		return api.ExpectFailed
-	case n.LatestNoop && n.LatestStatus == "changed":
-		return api.ExpectNoop
 	}
 	return api.ExpectNothing
 }

@@ -40,6 +40,9 @@ func TestAPlanSaysWhatChanges(t *testing.T) {
 	if diff := cmp.Diff(want, started.Plan.Changes); diff != "" || started.Plan.Uncompared != 2 {
 		t.Errorf("%d %s, %d nodes are not compared (-want +got):\n%s", status, problem, started.Plan.Uncompared, diff)
 	}
+	if got := expectedOf(started.Plan, "web-1"); got != api.ExpectCatalog {
+		t.Errorf("of a node that applied the one before: %s", got)
+	}
 	check(t, b.store.CreateRole(t.Context(), rbac.Role{Name: "runner", Grants: []fleet.Grant{{Permission: fleet.PuppetRun}}}))
 	check(t, b.store.CreateUser(t.Context(), rbac.User{Name: "runner", Kind: rbac.Person, Roles: []string{"runner"}}))
 	hash, _ := rbac.HashOf(secret("runner"))
@@ -53,4 +56,18 @@ func TestAPlanSaysWhatChanges(t *testing.T) {
 	if _, started, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id","dry_run":true}`); started.Plan.Changes != nil || started.Plan.Uncompared != 0 {
 		t.Errorf("of a command: %+v", started.Plan)
 	}
+	// That the catalog is younger than the report says nothing: it was compiled for this run.
+	b.held.store.Ran("web-1", next.UUID, time.Now())
+	if _, started, _ = b.order(t, "admin", "/jobs/puppet", order); expectedOf(started.Plan, "web-1") != api.ExpectNothing {
+		t.Errorf("of a node that applied what it has: %s", expectedOf(started.Plan, "web-1"))
+	}
+}
+
+func expectedOf(plan api.JobPlan, node string) string {
+	for _, target := range plan.Targets {
+		if target.Node == node {
+			return target.Expected
+		}
+	}
+	return ""
 }

@@ -68,7 +68,7 @@ func newJobs(t *testing.T) (*job.Service, *jobtest.Store) {
 	store := jobtest.NewStore()
 	var last atomic.Int64
 	service, err := job.New(job.Parts{
-		Store: store, Sender: jobParts{}, Resolver: jobParts{}, Graph: jobtest.Edges{}, Gate: jobParts{}, Sealer: jobParts{},
+		Store: store, Sender: jobParts{}, Resolver: jobParts{}, Graph: jobtest.Edges{}, Gate: jobParts{}, Sealer: jobParts{}, Ends: jobtest.Ends{},
 		NewID: func() string { return fmt.Sprintf("run-%d", last.Add(1)) }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}, job.DefaultSettings())
 	check(t, err)

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 type roster struct {
 	nodes        inventory.NodeStore
 	certificates Certificates
+	ends         CertificateEnds
 	presences    inventory.Presences
 }
 
@@ -47,9 +49,9 @@ func (h *roster) checkNodes(ctx context.Context, names []fleet.Certname) error {
 	}
 	text := strings.Join(strangers[:min(len(strangers), maxDeniedNamed)], ", ")
 	if len(strangers) > maxDeniedNamed {
-		text += ", …"
+		text += fmt.Sprintf(", … (%d in all)", len(strangers))
 	}
-	return fault.New(fault.NotFound, "field targets: no node is called %s (%d of %d names are not known); see `tutti node list`", text, len(strangers), len(names))
+	return fault.New(fault.NotFound, "field targets: no node is called %s; see `tutti node list`", text)
 }
 
 // signed says whether a name has a certificate.

@@ -210,8 +210,8 @@ func (d submission) may(ctx context.Context, plan job.Plan, denied []fleet.Certn
 		return err
 	}
 	return d.orders.gate.explained(ctx, d.permission, fault.New(fault.Denied,
-		"%s. It is denied for %d of %d nodes%s. Nothing was started; skip_denied leaves them out",
-		strings.TrimSuffix(plan.Targets[i].Denied, "."), len(denied), len(plan.Targets), named))
+		"%s. It is denied for %d of %s%s. Nothing was started; skip_denied leaves them out",
+		strings.TrimSuffix(plan.Targets[i].Denied, "."), len(denied), fault.Count(len(plan.Targets), "node"), named))
 }
 
 // planOf is a plan for who asked, without those that are denied.

@@ -132,7 +132,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		want       string
 	}{
 		"nobody":               {"puppet", `{}`, 400, "targets"},
-		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 404, "no node is called web-9 (1 of 1 names are not known)"},
+		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 404, "no node is called web-9; see"},
 		"bad name":             {"puppet", `{"targets":{"nodes":["Web 9"]}}`, 400, "Web 9"},
 		"bad excluded name":    {"puppet", `{"targets":{"all":true,"exclude":["/"]}}`, 400, "/"},
 		"nobody left":          {"puppet", `{"targets":{"nodes":["web-1"],"exclude":["web-1"]}}`, 400, "no node is meant"},

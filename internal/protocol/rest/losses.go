@@ -61,15 +61,19 @@ func (h *deliveries) lossNow(ctx context.Context, node fleet.Certname) (*api.Cat
 // maxLossTexts is how many losses the status of an environment's code tells in words.
 const maxLossTexts = 5
 
-// addLosses adds to an environment's status what is held and what was given with a warning.
-func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, out *api.CodeStatus) error {
+// addLosses adds to an environment's status what is held and what was given with a warning. standing are the nodes whose newest catalog
+// stands for the version, by name: what others lost, an earlier version took.
+func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, standing []fleet.Certname, out *api.CodeStatus) error {
 	losses, err := h.losses.Losses(ctx, deliver.LossFilter{Environment: env})
 	for _, l := range losses {
+		if _, stands := slices.BinarySearch(standing, l.Node); !stands {
+			continue
+		}
 		if l.Ruling == deliver.Warn {
 			out.Warned++
 		}
 		if len(out.Losses) < maxLossTexts {
-			out.Losses = append(out.Losses, string(l.Node)+": "+l.Story())
+			out.Losses = append(out.Losses, string(l.Node)+": "+l.Told())
 		}
 	}
 	return err
@@ -119,8 +123,8 @@ func (h *deliveries) letVersion(ctx context.Context, request api.CatalogLetReque
 		return api.CatalogLet{}, fault.New(fault.NotFound, "no catalog of version %.64s is held; what is held lists: tutti catalog held", prefix)
 	case 1:
 	default:
-		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: catalogs are held of %d versions that begin %.64s; give more digits",
-			len(versions), prefix)
+		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: %.64s is the beginning of %s of which catalogs are held; give more digits",
+			prefix, fault.Count(len(versions), "version"))
 	}
 	nodes, err := h.losses.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
 	return letOf(nodes), err

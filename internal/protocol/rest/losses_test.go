@@ -42,6 +42,16 @@ func TestHeldCatalogs(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
 	}
+	// web-2 is held of a version before the one of the environment: its newest catalog is not of it.
+	b.contains(t, "POST", "/environments/production/versions", `{"manifest":{"module_path":["modules"],"files":[]},"origin":"here"}`, http.StatusOK)
+	var status api.CodeStatus
+	check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/environments/production/status", nil).Body.Bytes(), &status))
+	if len(status.Losses) != 2 || !strings.HasPrefix(status.Losses[0], "db-1: catalog given") || !strings.HasPrefix(status.Losses[1], "web-1: catalog held") || status.Warned != 1 {
+		t.Errorf("the environment's status tells %q, %d warned", status.Losses, status.Warned)
+	}
+	if n := status.NoFacts; n == nil || n.Nodes != 1 || n.Names[0] != "new-1" || status.Untried != nil {
+		t.Errorf("unknown are %+v and %+v", n, status.Untried)
+	}
 	var node api.Node
 	check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/nodes/web-1", nil).Body.Bytes(), &node))
 	if l := node.Delivery.Loss; l == nil || !l.Held || l.Was != 38 || !strings.HasPrefix(l.Text, "catalog held: lost all of its 38 resources (version ") {

@@ -73,7 +73,7 @@ func (h *nodes) showNode(ctx context.Context, request api.NameRequest) (api.Node
 	return answers[0], h.nameClients(ctx, []agentName{agentNameOf(answers[0].Connected, answers[0].LastConnected)}, []fleet.Certname{name})
 }
 
-// lastRuns adds to nodes, of one page, what their last runs were given and would have done.
+// lastRuns adds to nodes, of one page, what their last runs were given and would have done, and whose certificate ended.
 func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 	names := make([]fleet.Certname, len(nodes))
 	for i, node := range nodes {
@@ -87,7 +87,14 @@ func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 	if err != nil {
 		return err
 	}
+	ended, err := h.roster.ends.Ended(ctx, names, time.Now())
+	if err != nil {
+		return err
+	}
 	for i := range nodes {
+		if e, there := ended[names[i]]; there {
+			nodes[i].Certificate = e.State()
+		}
 		if r, there := reports[names[i]]; there {
 			nodes[i].CachedCatalog = r.CachedCatalog == inventory.OnFailure
 			if r.NoopPending {

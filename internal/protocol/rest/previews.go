@@ -77,8 +77,12 @@ func (h *previews) createPreview(ctx context.Context, request api.PreviewCreateR
 	if err != nil {
 		return api.Preview{}, err
 	}
+	versions, err := h.code.Versions(ctx, env, 1)
+	if err != nil {
+		return api.Preview{}, err
+	}
 	p, err := h.orders.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
-		Environment: env, Version: version.ID, Commit: version.Commit, Description: request.Description,
+		Environment: env, New: len(versions) == 0, Version: version.ID, Commit: version.Commit, Description: request.Description,
 		Targets: request.Targets, InWords: inWords(env, request.Targets),
 		Allowed: func(ctx context.Context, nodes []fleet.Certname) error {
 			return h.gate.allowEach(ctx, fleet.PreviewCreate, nodes)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // Authority tells who is still welcome. *pki.Revocations is one.
@@ -199,7 +200,7 @@ func (f *Front) admit(c *conn, state tls.ConnectionState, pool *x509.CertPool) e
 		}
 		// Registered first: a revocation that happens now either is seen by
 		// CheckPeer, or finds the connection here.
-		f.register(c, peer.SerialNumber.String())
+		f.register(c, fleet.Serial(peer.SerialNumber))
 		if err := f.cfg.Authority.CheckPeer(peer); err != nil {
 			f.cfg.Log.Warn("TLS client refused", "remote", c.RemoteAddr().String(), "err", err)
 			return err
@@ -269,7 +270,7 @@ func (f *Front) connectionsOf(serials []*big.Int) []*conn {
 	defer f.mu.Unlock()
 	var found []*conn
 	for _, serial := range serials {
-		for c := f.peers[serial.String()]; c != nil; c = c.after {
+		for c := f.peers[fleet.Serial(serial)]; c != nil; c = c.after {
 			found = append(found, c)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // quietTimeout is how long the compiler may take until nothing is left to do, and an agent until it has
@@ -78,7 +80,7 @@ func (c *compilations) awaitQuiet(ctx context.Context) error {
 		quiet++
 		if n := queue.Wanted + queue.Running + queue.Resting; n > 0 {
 			if quiet = 0; n != said {
-				c.stage.sayf("  %d catalogs are being compiled, or are to be", n)
+				c.stage.sayf("  still to compile: %s", fault.Count(n, "catalog"))
 			}
 			said = n
 		}
@@ -138,7 +140,7 @@ func (c *compilations) count(ctx context.Context, after int64) error {
 	}
 	slices.Sort(got)
 	slices.Sort(names)
-	c.stage.sayf("%d of %d nodes were compiled; %d nodes have the role %s", len(got), len(all), len(names), committedRole)
+	c.stage.sayf("compiled for %d of %s; the role %s is on %s", len(got), fault.Count(len(all), "node"), committedRole, fault.Count(len(names), "node"))
 	if !slices.Equal(got, names) {
 		return fmt.Errorf("compiled were %.500s, of the role are %.500s", strings.Join(got, " "), strings.Join(names, " "))
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
@@ -27,7 +27,7 @@ type simulated struct {
 // start lets simulated nodes join: each gets a certificate, sends facts and
 // connects. stop ends them and waits for them.
 func (m *simulated) start(ctx context.Context) (stop func() error, err error) {
-	m.stage.title(fmt.Sprintf("%d simulated nodes join, each with a certificate and a connection of its own", m.stage.Nodes))
+	m.stage.title(fault.Count(m.stage.Nodes, "simulated node") + ": each joins with a certificate and a connection of its own")
 	begin := time.Now()
 	joining, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (m *simulated) start(ctx context.Context) (stop func() error, err error) {
 	if err := fleet.AwaitConnected(joining, time.Time{}); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	m.stage.sayf("%d simulated nodes are connected after %s", fleet.Connected(time.Time{}), time.Since(begin).Round(100*time.Millisecond))
+	m.stage.sayf("%s connected after %s", fault.Are(fleet.Connected(time.Time{}), "simulated node"), time.Since(begin).Round(100*time.Millisecond))
 	return stop, nil
 }
 

@@ -2,8 +2,9 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // order gives orders to the agents, and follows them to their end.
@@ -20,7 +21,7 @@ func (d *demo) order(ctx context.Context) error {
 		{"Run Puppet on both nodes from here, and follow the runs", append([]string{"run"}, names...)},
 		{"Run a task of the control repository with parameters", []string{"task", "run", "disk::usage", "path=/", "warn_percent=100", "--targets", both}},
 		{"Run a command on both nodes", []string{"command", "run", "uname -s", "--targets", both}},
-		{fmt.Sprintf("Run a command on %d simulated nodes", d.stage.Nodes), []string{
+		{"Run a command on " + fault.Count(d.stage.Nodes, "simulated node"), []string{
 			"command", "run", "uname; whoami", "--where",
 			"facts.simulated = true", "--yes", "--quiet",
 		}},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // plugins passes an agent's output on, except the line for each plugin that it
@@ -38,6 +40,6 @@ func (p *plugins) flush() {
 // end passes on the rest and says what was left out.
 func (p *plugins) end() {
 	if p.flush(); p.count > 0 {
-		_, _ = fmt.Fprintf(p.out, "(and %d lines about plugins that were fetched)\n", p.count)
+		_, _ = fmt.Fprintf(p.out, "(and about plugins that were fetched: %s)\n", fault.Count(p.count, "line"))
 	}
 }

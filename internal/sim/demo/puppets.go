@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // puppets are the real nodes: each has a puppet agent with directories of its own.
@@ -73,5 +75,5 @@ func (p *puppets) summary(ctx context.Context, n node) string {
 		return "has no report"
 	}
 	r := reports.Items[0]
-	return fmt.Sprintf("%s: %d resources, %d changed, %d failed", r.Status, r.Counts.Resources, r.Counts.Changed, r.Counts.Failed)
+	return fmt.Sprintf("%s: %s, %d changed, %d failed", r.Status, fault.Count(r.Counts.Resources, "resource"), r.Counts.Changed, r.Counts.Failed)
 }

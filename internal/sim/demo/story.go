@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // How the story's releases go: one node goes first, the group canary, and then the rest, or a few and then the rest.
@@ -147,7 +149,7 @@ func (d *demo) asAfter(ctx context.Context, release string) error {
 			same++
 		}
 	}
-	d.stage.sayf("%d of %d web servers have exactly the catalog that release %s gave them", same, len(given), release)
+	d.stage.sayf("%d of %s: exactly the catalog that release %s gave", same, fault.Count(len(given), "web server"), release)
 	if same < len(given) || same == 0 {
 		return errNotBack
 	}

@@ -213,6 +213,30 @@ func (s *Authority) Unrevoked(ctx context.Context, name fleet.Certname) ([]pki.C
 	return list, explain(err, "list the certificates of %s", name)
 }
 
+// Ended implements pki.Store.
+func (s *Authority) Ended(ctx context.Context, names []fleet.Certname, now time.Time) (map[fleet.Certname]pki.Ended, error) {
+	list, err := jsonNames(names)
+	if err != nil {
+		return nil, err
+	}
+	certs, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+` FROM certificates
+		WHERE server = 0 AND certname IN (SELECT value FROM `+s.words().Elements("$1")+` l) ORDER BY certname`, list)
+	if err != nil {
+		return nil, explain(err, "read the certificates of nodes")
+	}
+	of := map[fleet.Certname][]pki.Certificate{}
+	for _, c := range certs {
+		of[c.Certname] = append(of[c.Certname], c)
+	}
+	ended := map[fleet.Certname]pki.Ended{}
+	for name, certs := range of {
+		if e, all := pki.EndedOf(certs, now); all {
+			ended[name] = e
+		}
+	}
+	return ended, nil
+}
+
 // History implements pki.Store.
 func (s *Authority) History(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates ORDER BY serial")
