@@ -113,8 +113,8 @@ bench-deps:
 bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 	$(GO) run ./bench/compile
 
-bench-compile8: peers8-root build ## the same in the folder of peers8-root: Puppet 8, against Puppet Server 8
-	$(IN_PEERS8) $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/compile -only tutti,puppetserver -out bench/out/puppet8
+bench-compile8: peers8-root build ## the same in the folder of peers8-root: Puppet 8, against Puppet Server 8 (ARGS: more flags)
+	$(IN_PEERS8) $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/compile -only tutti,puppetserver -limit 2h -out bench/out/puppet8 $(ARGS)
 
 bench-verify: bench-deps build ## a compile's time while others are compared with plain Puppet's in the background
 	$(GO) run ./bench/verify

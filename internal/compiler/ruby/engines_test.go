@@ -70,7 +70,9 @@ func enginesOf(t *testing.T, engines []Engine, checkout directories, choose func
 	e, err := NewEngines(
 		Config{Workers: 2, Dir: t.TempDir(), NoJIT: true, Keeper: keeper(t), Grants: func(fleet.Environment) Grants { return Grants{Read: read} }},
 		engines,
-		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) { return choose(version), nil },
+		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) {
+			return choose(version), nil
+		},
 		checkout, compiletest.NewInventory(), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
