@@ -146,8 +146,10 @@ file { '/copied': source => 'puppet:///modules/slow/a' }
 	}{
 		{"7.23.0", false, "application/vnd.puppet.rich+json, application/json, application/vnd.puppet.rich+msgpack, text/pson", "", nil},
 		{"8.10.0", true, "application/vnd.puppet.rich+json, application/json", "", nil},
-		{"9.0.0", true, "application/vnd.puppet.richest+json, application/vnd.puppet.rich+json, application/json", "&novelty=yes",
-			map[string]any{"report_format": 14, "novelty": map[string]any{"a": []int{1}}}},
+		{
+			"9.0.0", true, "application/vnd.puppet.richest+json, application/vnd.puppet.rich+json, application/json", "&novelty=yes",
+			map[string]any{"report_format": 14, "novelty": map[string]any{"a": []int{1}}},
+		},
 	} {
 		for environment, engine := range engines {
 			t.Run(agent.version+" in "+environment, func(t *testing.T) {

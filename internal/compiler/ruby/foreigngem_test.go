@@ -60,9 +60,11 @@ func TestAGemForAnotherRubyIsNamed(t *testing.T) {
 		gems func(dir string)
 		want string
 	}{
-		{"another Ruby's", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0") },
+		{
+			"another Ruby's", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0") },
 			"the C extension of the gem shout 1.0.0 in DIR is built for Ruby 2.5.0, and " + interpreter + " is Ruby " + version +
-				"; install the gem with this Ruby: " + interpreter + " -S gem install --install-dir DIR shout -v 1.0.0, or name the Ruby that it is built for in the setting engines"},
+				"; install the gem with this Ruby: " + interpreter + " -S gem install --install-dir DIR shout -v 1.0.0, or name the Ruby that it is built for in the setting engines",
+		},
 		{"two others'", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0", "2.7.0") }, "is built for Ruby 2.5.0 and 2.7.0, and"},
 		{"nobody's", func(dir string) { gemWith(t, dir, "1.0.0") }, "the gem shout 1.0.0 in DIR is not built, and"},
 		{"two versions, both another's", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0"); gemWith(t, dir, "1.1.0", "2.5.0") }, "(the same is true of shout 1."},
