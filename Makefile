@@ -16,6 +16,9 @@ NOTHING :=
 STORIES8 = ^($(subst $(NOTHING) ,|,$(strip $(PUPPET8_STORIES))))$$
 # What runs on Puppet 8: `go test $(ON_PUPPET8) PACKAGE`, these packages, and what of them `make test` has.
 ON_PUPPET8 = -count=1 -exec "$(CURDIR)/tools/in-puppet8"
+# What runs beside the peers of today, in their folder, where there is no Go.
+PEERS8 := tools/packages-peers8.txt internal/compiler/ruby/testdata/modules.txt
+IN_PEERS8 = root=$$(tools/puppet8-root $(PEERS8)) && export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 &&
 PUPPET8 := ./internal/compiler/ruby
 PUPPET8_CORE := ^(TestCatalogsEqualTheStockCompilers|TestValuesAreAsInPlainPuppet|TestPool|TestWhatIsReadIsNoted|TestWhatNoInputStandsFor)$$
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
@@ -89,13 +92,12 @@ test-puppet8: test-deps puppet8-root ## on Puppet 8: the compiler's tests (catal
 
 peers8-root: ## a folder with Debian 13, PuppetDB 8 and Puppet Server 8, outside the tree; built once, by root, in about six minutes
 	@tools/install-packages tools/packages-test.txt
-	@tools/puppet8-root tools/packages-peers8.txt
+	@tools/puppet8-root $(PEERS8)
 
-test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetDB 8, too; Puppet Server 8 keeps its data in Tutti
-	root=$$(tools/puppet8-root tools/packages-peers8.txt) && \
-	export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 && \
-	$(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 60m ./e2e/pdbdiff && \
-	$(GO) test -count=1 -trimpath -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -v -run '^TestPuppetserverKeepsInTutti$$' ./e2e
+test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetDB 8, too; Puppet Server 8 and today's pypuppetdb with Tutti
+	$(IN_PEERS8) \
+	$(GO) test $(ON_PUPPET8) -timeout 60m ./e2e/pdbdiff && \
+	$(GO) test $(ON_PUPPET8) -trimpath -timeout 30m -v -run '^(TestPuppetserverKeepsInTutti|TestPypuppetdb)$$' ./e2e
 
 race: test-deps build ## every test with the race detector, also where Go waits for other programs
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
@@ -110,6 +112,9 @@ bench-deps:
 
 bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 	$(GO) run ./bench/compile
+
+bench-compile8: peers8-root build ## the same in the folder of peers8-root: Puppet 8, against Puppet Server 8 (ARGS: more flags)
+	$(IN_PEERS8) $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/compile -only tutti,puppetserver -limit 2h -out bench/out/puppet8 $(ARGS)
 
 bench-verify: bench-deps build ## a compile's time while others are compared with plain Puppet's in the background
 	$(GO) run ./bench/verify
@@ -134,6 +139,9 @@ bench-ingest: bench-deps build ## facts and reports per second, against puppetdb
 
 bench-query: bench-deps build ## what people ask of 20 000 nodes, against puppetdb; KEEP=DIR keeps what was loaded
 	$(GO) run ./bench/query $(if $(KEEP),-keep $(KEEP))
+
+bench-query8: peers8-root build ## the same of 2 000 nodes (NODES=n) in the folder of peers8-root, against PuppetDB 8
+	$(IN_PEERS8) $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/query -nodes $(or $(NODES),2000) -out bench/out/puppet8
 
 bench-broker: build ## agents' connections: memory, connections per second, orders
 	$(GO) run ./bench/broker
@@ -183,6 +191,6 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
-.PHONY: quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs
+.PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
 .PHONY: bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
 .PHONY: fmt generate verify check man release

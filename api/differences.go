@@ -60,18 +60,19 @@ type ResourceDifference struct {
 // ParameterDifference is one place in a parameter that differs. The content of a File
 // is under "content", wherever it comes from.
 type ParameterDifference struct {
-	Name      string          `json:"name"`
-	Path      string          `json:"path,omitempty"` // within the value: .key, [0]; of a directory: the file below it
-	Change    string          `json:"change"`         // added, removed, changed or reordered
-	OrderOnly bool            `json:"order_only,omitempty"`
-	Hidden    bool            `json:"hidden,omitempty"` // a secret: nothing else is said of it
-	Old       json.RawMessage `json:"old,omitempty"`    // of a long one: a string, its beginning
-	New       json.RawMessage `json:"new,omitempty"`
-	Text      string          `json:"text,omitempty"` // of text of several lines: a unified diff
-	Binary    bool            `json:"binary,omitempty"`
-	OldDigest string          `json:"old_digest,omitempty"` // of content: type and checksum
-	NewDigest string          `json:"new_digest,omitempty"`
-	Note      string          `json:"note,omitempty"` // what could not be shown, and why
+	Name        string          `json:"name"`
+	Path        string          `json:"path,omitempty"` // within the value: .key, [0]; of a directory: the file below it
+	Change      string          `json:"change"`         // added, removed, changed or reordered
+	OrderOnly   bool            `json:"order_only,omitempty"`
+	Hidden      bool            `json:"hidden,omitempty"`       // a secret: nothing else is said of its value
+	EngineNoise []string        `json:"engine_noise,omitempty"` // of a preview by another engine: the parameter is the same value in these other forms
+	Old         json.RawMessage `json:"old,omitempty"`          // of a long one: a string, its beginning
+	New         json.RawMessage `json:"new,omitempty"`
+	Text        string          `json:"text,omitempty"` // of text of several lines: a unified diff
+	Binary      bool            `json:"binary,omitempty"`
+	OldDigest   string          `json:"old_digest,omitempty"` // of content: type and checksum
+	NewDigest   string          `json:"new_digest,omitempty"`
+	Note        string          `json:"note,omitempty"` // what could not be shown, and why
 }
 
 // OrderDifference is what differs between resources, but in none of them.
@@ -93,7 +94,7 @@ type EdgeDifference struct {
 }
 
 // FleetDifference is how the catalogs of many nodes differ: one group for each
-// change, compile errors first, then what lost most of its resources, then by number of nodes, order only last.
+// change, compile errors first, then what lost most of its resources, then by number of nodes, then noise of the engine, order only last.
 type FleetDifference struct {
 	Nodes     int           `json:"nodes"`
 	Changed   int           `json:"changed"`    // nodes with a difference that is more than order
@@ -106,17 +107,18 @@ type FleetDifference struct {
 
 // ChangeGroup is one change and the nodes that have it.
 type ChangeGroup struct {
-	Key        string              `json:"key"`    // the same for the same change, as long as the server's key is
-	Change     string              `json:"change"` // error, lost-all, lost-most, added, removed, changed, node (classes, environment), edge
-	Type       string              `json:"type,omitempty"`
-	Title      string              `json:"title,omitempty"` // a node's own name in it is <node>, its host name <host>
-	Exported   bool                `json:"exported,omitempty"`
-	OrderOnly  bool                `json:"order_only,omitempty"`
-	Parameters []string            `json:"parameters,omitempty"` // that changed
-	Message    string              `json:"message,omitempty"`    // of an error
-	File       string              `json:"file,omitempty"`
-	Line       int                 `json:"line,omitempty"`
-	Nodes      int                 `json:"nodes"`
-	Examples   []string            `json:"examples"`          // the first nodes
-	Example    *ResourceDifference `json:"example,omitempty"` // the change as the first node has it
+	Key         string              `json:"key"`    // the same for the same change, as long as the server's key is
+	Change      string              `json:"change"` // error, lost-all, lost-most, added, removed, changed, node (classes, environment), edge
+	Type        string              `json:"type,omitempty"`
+	Title       string              `json:"title,omitempty"` // a node's own name in it is <node>, its host name <host>
+	Exported    bool                `json:"exported,omitempty"`
+	OrderOnly   bool                `json:"order_only,omitempty"`
+	Parameters  []string            `json:"parameters,omitempty"`   // that changed
+	EngineNoise []string            `json:"engine_noise,omitempty"` // nothing but the form of values differs, and another engine compiled the new catalog: the forms, such as a number as text
+	Message     string              `json:"message,omitempty"`      // of an error
+	File        string              `json:"file,omitempty"`
+	Line        int                 `json:"line,omitempty"`
+	Nodes       int                 `json:"nodes"`
+	Examples    []string            `json:"examples"`          // the first nodes
+	Example     *ResourceDifference `json:"example,omitempty"` // the change as the first node has it
 }

@@ -144,9 +144,10 @@ type Preview struct {
 	State       string         `json:"state"` // compiling, ready or cancelled
 	Reason      string         `json:"reason,omitempty"`
 	Nodes       int            `json:"nodes"`
-	Counts      map[string]int `json:"counts"`           // nodes by state: waiting, same, reordered, changed, failed, first, unable
-	Quiet       int            `json:"quiet,omitempty"`  // of the changed nodes, those of which noise rules hide every change; of a ready preview
-	Unseen      []Unseen       `json:"unseen,omitempty"` // what it cannot see
+	Counts      map[string]int `json:"counts"`                // nodes by state: waiting, same, reordered, changed, failed, first, unable
+	Quiet       int            `json:"quiet,omitempty"`       // of the changed nodes, those of which noise rules hide every change; of a ready preview
+	EngineOnly  int            `json:"engine_only,omitempty"` // of the changed nodes, those that change in noise of the engine only, beside what noise rules hide; of a ready preview
+	Unseen      []Unseen       `json:"unseen,omitempty"`      // what it cannot see
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 	Check       *CodeCheck     `json:"check,omitempty"` // in the answer of preview.create: what is wrong with files of a manifest, or of a version for another engine; they are only read
@@ -210,14 +211,15 @@ type PreviewWarning struct {
 
 // PreviewNode is a node's share of a preview.
 type PreviewNode struct {
-	Name     string `json:"name"`
-	State    string `json:"state"`
-	Catalog  string `json:"catalog,omitempty"` // the previewed one
-	Base     string `json:"base,omitempty"`    // what the node had when both were compared
-	Reused   bool   `json:"reused,omitempty"`  // nothing was compiled
-	Quiet    bool   `json:"quiet,omitempty"`   // it changes, but noise rules hide every change
-	Message  string `json:"message,omitempty"` // why it has no catalog
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Volatile string `json:"volatile,omitempty"` // why the catalog may be another one next time
+	Name       string `json:"name"`
+	State      string `json:"state"`
+	Catalog    string `json:"catalog,omitempty"`     // the previewed one
+	Base       string `json:"base,omitempty"`        // what the node had when both were compared
+	Reused     bool   `json:"reused,omitempty"`      // nothing was compiled
+	Quiet      bool   `json:"quiet,omitempty"`       // it changes, but noise rules hide every change
+	EngineOnly bool   `json:"engine_only,omitempty"` // it changes in noise of the engine only, beside what noise rules hide
+	Message    string `json:"message,omitempty"`     // why it has no catalog
+	File       string `json:"file,omitempty"`
+	Line       int    `json:"line,omitempty"`
+	Volatile   string `json:"volatile,omitempty"` // why the catalog may be another one next time
 }

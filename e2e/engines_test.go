@@ -118,3 +118,77 @@ func TestWhatTheTwoPuppetsCompile(t *testing.T) {
 		}
 	}
 }
+
+// What the other Puppet only writes in another form is named apart in a preview and counted; what it writes otherwise is a change like any other.
+func TestNoiseOfTheEngine(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0", "--engines", "puppet8:"+puppet8Engine(t))
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "modules/web/lib/puppet/functions/web/options.rb"), `# What a module gives that still serves Puppet 7.
+Puppet::Functions.create_function(:'web::options') do
+  dispatch(:options) {}
+  def options
+    if Puppet::Util::Package.versioncmp(Puppet.version, '8.0.0') < 0
+      { 'port' => '8080', 'share' => 1, 'proxy' => nil, 'key' => 'not for everybody' }
+    else
+      { 'port' => 8080, 'share' => 1.0, 'key' => Puppet::Pops::Types::PSensitiveType::Sensitive.new('not for everybody') }
+    end
+  end
+end
+`)
+	write(t, filepath.Join(dir, "manifests/site.pp"), `$options = web::options()
+notify { 'port': message => $options['port'] }
+notify { 'share': message => $options['share'] }
+notify { 'whole': message => $options }
+if $facts['told'] == 'yes' { notify { 'who': message => "compiled by ${serverversion}" } }
+`)
+	versionOf(t, s, dir)
+	for name, told := range map[string]string{"quiet.test": "no", "telling.test": "yes"} {
+		if answer, err := enrol(t, s, name).catalog("production", map[string]any{"told": told}); err != nil || answer.status != http.StatusOK {
+			t.Fatalf("%v: %d %s", err, answer.status, answer.body)
+		}
+	}
+	s.tutti(t, "preview", "create", "production", "--engine", "puppet8")
+	text := s.tutti(t, "preview", "show", "1")
+	own := strings.TrimSpace(execute(t, cleanEnv(), patience, "puppet", "--version").out)
+	for _, row := range []string{
+		`2 nodes: 1 change, 1 change in noise of the engine only\n`,
+		`   1  ~ Notify\[who\] message "compiled by ` + regexp.QuoteMeta(own) + `" → "compiled by 8\.[0-9.]+"   1 node\n` +
+			`      Noise of the engine: the other Puppet gives the same values in another form\n`,
+		`\d  ~ Notify\[port\] message "8080" → 8080   2 nodes   noise of the engine: a number as text\n`,
+		`\d  ~ Notify\[share\] message 1 → 1\.0   2 nodes   noise of the engine: the form of a number\n`,
+		`\d  ~ Notify\[whole\] message changed \(hidden\)   2 nodes   noise of the engine: a number as text, the form of a number, the form of a rich value, undef\n`,
+	} {
+		if !regexp.MustCompile(row).MatchString(text) {
+			t.Errorf("the preview lacks %s:\n%s", row, text)
+		}
+	}
+	report := decode[api.PreviewReport](t, s, "preview", "show", "1")
+	if report.Counts["changed"] != 2 || report.EngineOnly != 1 {
+		t.Errorf("%d nodes change, %d of them in noise of the engine only; want 2 and 1", report.Counts["changed"], report.EngineOnly)
+	}
+	noise := map[string]string{}
+	for _, change := range report.Changes {
+		noise[change.Title] = strings.Join(change.EngineNoise, ", ")
+	}
+	same(t, "noise by title", map[string]string{
+		"who": "", "port": "a number as text", "share": "the form of a number",
+		"whole": "a number as text, the form of a number, the form of a rich value, undef",
+	}, noise)
+	contains(t, s.tutti(t, "preview", "diff", "1", "quiet.test"), `~ Notify[port] message "8080" → 8080   noise of the engine: a number as text`)
+	contains(t, s.tutti(t, "preview", "nodes", "1"), "in noise of the engine only")
+	if all := s.tutti(t, "preview", "show", "1", "--details") + s.tutti(t, "preview", "show", "1", "-o", "json"); strings.Contains(all, "not for everybody") {
+		t.Errorf("a secret is told:\n%s", all)
+	}
+	if r := s.try(t, "preview", "show", "1", "--exit-code"); r.code != 3 {
+		t.Errorf("with --exit-code it ends with %d", r.code)
+	}
+
+	// The same change by the code, under one engine, is the code's.
+	s.tutti(t, "code", "deploy", "production", dir, "--engine", "puppet8")
+	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { 'port': message => '8080' }\n")
+	s.tutti(t, "preview", "create", "production", "--ref", dir)
+	if report := decode[api.PreviewReport](t, s, "preview", "show", "2"); report.EngineOnly != 0 || len(report.Changes) == 0 || strings.Contains(fmt.Sprint(report.Changes), "number") {
+		t.Errorf("under one engine there is no noise of it: %+v", report)
+	}
+}

@@ -1,8 +1,14 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"maps"
+	"net/http"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
 )
@@ -113,4 +119,88 @@ func TestLegacyFactsWhereVariablesAreStrict(t *testing.T) {
 	contains(t, eight.run(t, 1), "Evaluation Error: Unknown variable: '::osfamily'")
 	eight.run(t, 2, "--include_legacy_facts")
 	same(t, "family", "Debian\n", eight.read(t, "family"))
+}
+
+// Each agent is served by each engine: what the agent says it is decides whether it is told to come back, what the engine is decides what is compiled, and
+// neither asks for the other. An agent that is newer than both engines is served as the newest that is known, with what it says beyond that passed over.
+func TestAgentsAndEngines(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "200ms", "--max-load", "0", "--reuse-check", "0", "--engines", "puppet8:"+puppet8Engine(t))
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "modules/slow/lib/puppet/functions/slow/version.rb"),
+		"Puppet::Functions.create_function(:'slow::version') do\n  def version\n    sleep 1\n    Puppet.version\n  end\nend\n")
+	write(t, filepath.Join(dir, "modules/slow/files/a"), "the source a\n")
+	write(t, filepath.Join(dir, "manifests/site.pp"), `$by = slow::version()
+file { '/said': content => "by ${by} for ${facts['puppetversion']}" }
+file { '/copied': source => 'puppet:///modules/slow/a' }
+`)
+	s.tutti(t, "code", "deploy", "seven", dir)
+	s.tutti(t, "code", "deploy", "eight", dir, "--engine", "puppet8")
+	engines := map[string]string{"seven": "7.", "eight": "8."}
+	for _, agent := range []struct {
+		version   string
+		comesBack bool
+		accept    string
+		form      string
+		report    map[string]any // beyond what is known
+	}{
+		{"7.23.0", false, "application/vnd.puppet.rich+json, application/json, application/vnd.puppet.rich+msgpack, text/pson", "", nil},
+		{"8.10.0", true, "application/vnd.puppet.rich+json, application/json", "", nil},
+		{
+			"9.0.0", true, "application/vnd.puppet.richest+json, application/vnd.puppet.rich+json, application/json", "&novelty=yes",
+			map[string]any{"report_format": 14, "novelty": map[string]any{"a": []int{1}}},
+		},
+	} {
+		for environment, engine := range engines {
+			t.Run(agent.version+" in "+environment, func(t *testing.T) {
+				t.Parallel()
+				n := enrol(t, s, "agent-"+strings.ReplaceAll(agent.version, ".", "-")+"-"+environment+".test")
+				n.version = agent.version
+				headers := map[string]string{
+					"Accept": agent.accept, "User-Agent": "Puppet/" + agent.version + " Ruby/3.9.1-p0 (x86_64-linux)", "Content-Type": "application/x-www-form-urlencoded",
+				}
+				facts := map[string]any{"clientversion": agent.version, "puppetversion": agent.version, "novelty": map[string]any{"deep": []any{1, nil}}}
+				form := append(catalogForm(n.name, environment, facts), agent.form...)
+				told := 0
+				var got answer
+				for got.status != http.StatusOK {
+					var err error
+					if got, err = n.doHeaders(http.MethodPost, "/puppet/v3/catalog/"+n.name+"?environment="+environment, headers, form); err != nil {
+						t.Fatal(err)
+					}
+					if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" && told < 60 {
+						told++
+						<-time.After(time.Second)
+					} else if got.status != http.StatusOK {
+						t.Fatalf("%d %s", got.status, got.body)
+					}
+				}
+				if (told > 0) != agent.comesBack {
+					t.Errorf("it was told %d times to come back, want some: %v", told, agent.comesBack)
+				}
+				same(t, "format", "application/vnd.puppet.rich+json;charset=utf-8", got.header.Get("Content-Type"))
+				if !regexp.MustCompile(`"content":"by ` + regexp.QuoteMeta(engine) + `[0-9.]+ for ` + regexp.QuoteMeta(agent.version) + `"`).MatchString(got.body) {
+					t.Errorf("the engine is not Puppet %s, or the agent another one:\n%s", engine, got.body)
+				}
+				contains(t, got.body, `"metadata":{"/copied"`)
+				source := n.must(t, http.MethodGet, "/puppet/v3/file_content/modules/slow/a?environment="+environment, "", nil)
+				same(t, "source", "the source a\n", source.body)
+				var report map[string]any
+				if err := json.Unmarshal(reportJSON(n.name, newUUID()), &report); err != nil {
+					t.Fatal(err)
+				}
+				report["puppet_version"], report["environment"] = agent.version, environment
+				maps.Copy(report, agent.report)
+				text, err := json.Marshal(report)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if put := n.must(t, http.MethodPut, "/puppet/v3/report/"+n.name+"?environment="+environment, "application/json", text); put.status != http.StatusOK {
+					t.Fatalf("its report: %d %s", put.status, put.body)
+				}
+				contains(t, s.tutti(t, "query", `reports[puppet_version]{ certname = "`+n.name+`" }`, "-o", "json"), `"`+agent.version+`"`)
+				same(t, "version", agent.version, decode[string](t, s, "node", "facts", n.name, "puppetversion"))
+			})
+		}
+	}
 }

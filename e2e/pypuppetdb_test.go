@@ -28,6 +28,8 @@ func TestPypuppetdb(t *testing.T) {
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/pypuppetdb"); err != nil {
 		t.Fatal("pypuppetdb is missing: apt-get install python3-pypuppetdb")
 	}
+	t.Log(strings.TrimSpace(execute(t, cleanEnv(), patience, debianPython, "-c",
+		"import importlib.metadata, sys; print('pypuppetdb', importlib.metadata.version('pypuppetdb'), 'on Python', sys.version.split()[0])").text()))
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		callPypuppetdb(t, startServer(t, "--autosign", "all", "--puppetdb-clients", "dashboard.test"))

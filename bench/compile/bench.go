@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type bench struct {
 	target      rivals.Target
 	facts       catalogrequest.Facts
 	concurrency int
+	sizes       string // those to measure, with commas
 
 	mu        sync.Mutex
 	uuids     map[string]bool // catalog_uuid seen, to prove that each was compiled
@@ -43,6 +45,9 @@ func (b *bench) all(ctx context.Context, warm, catalogs int) ([]measure.Row, err
 	b.uuids = map[string]bool{}
 	begin := time.Now()
 	for _, size := range sizes {
+		if !named(b.sizes, size.name) {
+			continue
+		}
 		if _, err := b.load(ctx, size.name, warm); err != nil {
 			return nil, fmt.Errorf("warm %s: %w", size.name, err)
 		}
@@ -50,6 +55,9 @@ func (b *bench) all(ctx context.Context, warm, catalogs int) ([]measure.Row, err
 	}
 	var rows []measure.Row
 	for _, size := range sizes {
+		if !named(b.sizes, size.name) {
+			continue
+		}
 		row, err := b.measure(ctx, size.name, int(float64(catalogs)*size.factor))
 		if err != nil {
 			return rows, fmt.Errorf("measure %s: %w", size.name, err)
@@ -59,6 +67,8 @@ func (b *bench) all(ctx context.Context, warm, catalogs int) ([]measure.Row, err
 	}
 	return rows, nil
 }
+
+func named(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 func (b *bench) measure(ctx context.Context, size string, catalogs int) (measure.Row, error) {
 	watch, err := measure.Start(ctx, b.target.Usage)

@@ -26,6 +26,7 @@ type settings struct {
 	Only        string `json:"only"`
 	Environment string `json:"environment"`
 	Facts       string `json:"facts"`
+	Sizes       string `json:"sizes"` // that servers are measured with
 	Concurrency int    `json:"concurrency"`
 	JRubies     int    `json:"jrubies"`
 	Heap        string `json:"heap"`
@@ -44,6 +45,7 @@ func main() {
 	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking,cell", "servers to measure, and what noting inputs and cells cost")
 	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
 	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
+	flag.StringVar(&s.Sizes, "sizes", "small,medium,large", "sizes of catalogs that servers are measured with")
 	flag.IntVar(&s.Concurrency, "concurrency", 2, "requests under way at a time")
 	flag.IntVar(&s.JRubies, "jrubies", 2, "Puppet Server's interpreters")
 	flag.StringVar(&s.Heap, "heap", "1g", "Puppet Server's Java heap (Debian's default is 1g)")
@@ -113,7 +115,7 @@ func (s settings) server(ctx context.Context, name, dir, environment string, fac
 		}
 	}()
 	note = fmt.Sprintf("%s is version %s, warmed with %d compiles of each size", name, target.Version(ctx), warm)
-	b := &bench{target: target, facts: facts, concurrency: s.Concurrency}
+	b := &bench{target: target, facts: facts, concurrency: s.Concurrency, sizes: s.Sizes}
 	rows, err := b.all(ctx, warm, s.Catalogs)
 	return rows, note, err
 }

@@ -146,8 +146,10 @@ func (p *Postgres) Analyze(ctx context.Context, database string) error {
 	return p.sql(ctx, database, "analyze")
 }
 
-// Version is the server package's.
-func (p *Postgres) Version(ctx context.Context) string { return packageVersion(ctx, "postgresql-15") }
+// Version is the server package's: its programs lie below /usr/lib/postgresql/15.
+func (p *Postgres) Version(ctx context.Context) string {
+	return packageVersion(ctx, "postgresql-"+filepath.Base(filepath.Dir(p.bin)))
+}
 
 // Usage is the whole cluster's.
 func (p *Postgres) Usage() (measure.Usage, error) { return p.proc.usage() }

@@ -210,6 +210,8 @@ func shareNote(n api.PreviewNode) string {
 		return "may change again: " + n.Volatile
 	case n.Quiet:
 		return "in noise only"
+	case n.EngineOnly:
+		return "in noise of the engine only"
 	case n.Reused:
 		return "not compiled"
 	default:

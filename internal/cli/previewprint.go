@@ -43,10 +43,11 @@ func (p *previewPrinting) check(a *app) error {
 func standingText(p api.Preview) string {
 	var parts []string
 	counts := maps.Clone(p.Counts)
-	counts["quiet"], counts["changed"] = p.Quiet, counts["changed"]-p.Quiet
+	counts["quiet"], counts["engine"], counts["changed"] = p.Quiet, p.EngineOnly, counts["changed"]-p.Quiet-p.EngineOnly
 	for _, part := range [...]struct{ state, text string }{
 		{"failed", "do not compile"},
 		{"changed", "change"},
+		{"engine", "change in noise of the engine only"},
 		{"quiet", "change in noise only"},
 		{"reordered", "change in order only"},
 		{"same", "stay as they are"},
@@ -125,7 +126,7 @@ func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) err
 	for _, u := range r.Unseen {
 		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), fault.Count(u.Nodes, "node"))
 	}
-	hidden := 0
+	hidden, apart := 0, false
 	changes := changesByKey(r)
 	for i, kind := range diff.Kinds(groupsOf(r)) {
 		if kind.OrderOnly && !how.order {
@@ -134,6 +135,10 @@ func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) err
 		}
 		if !how.noise && allNoise(kind, changes) {
 			continue
+		}
+		if kind.EngineNoise && !apart {
+			apart = true
+			text.WriteString("      Noise of the engine: the other Puppet gives the same values in another form\n")
 		}
 		if err := kind.WriteText(&text, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
 			return err

@@ -22,7 +22,11 @@ type Difference struct {
 	moved             int              // of the resources that both have, how many come in another order
 	secrets           [2]secrets       // of the old and the new side
 	sent, uncompared  bool             // the new one was sent; the old one hides something that was left out for that
+	engines           bool             // another engine compiled the new one: what differs in form only is its noise
 }
+
+// AcrossEngines says that another engine compiled the new catalog than the old one.
+func (d *Difference) AcrossEngines() { d.engines = true }
 
 // Empty says that nothing differs, not even in order. Who the catalogs are of is
 // none of it.

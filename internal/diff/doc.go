@@ -13,6 +13,9 @@
 // subscribe and tag, the tags of resources, edges of containment, the order of resources, the order of keys in
 // a hash.
 //
+// Forms: where another engine compiled the new catalog (AcrossEngines), parameters that are one value in two forms
+// are named as its noise: forms says which. They are changes all the same.
+//
 // Files: the content of a File is text in its parameters, or a checksum in the metadata of a static catalog.
 // Both are shown alike, as a unified diff. The content of a digest is read through Blobs, bounded.
 //

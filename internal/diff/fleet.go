@@ -79,12 +79,13 @@ func (g *Grouper) sorted() []*group {
 	return all
 }
 
-// larger orders groups: errors, then what is lost, then what is more than order, then by nodes.
+// larger orders groups: errors, then what is lost, then what is more than order, noise of the engine last, then by nodes.
 func larger(a, b *group) int {
 	return cmp.Or(
 		-compareBool(a.change == "error", b.change == "error"),
 		-compareBool(strings.HasPrefix(a.change, "lost-"), strings.HasPrefix(b.change, "lost-")),
 		compareBool(a.order, b.order),
+		compareBool(len(a.engine) > 0, len(b.engine) > 0),
 		cmp.Compare(b.nodes.size, a.nodes.size), cmp.Compare(a.typ, b.typ), cmp.Compare(a.title, b.title),
 		cmp.Compare(a.change, b.change), bytes.Compare(a.key[:], b.key[:]),
 	)
@@ -93,7 +94,7 @@ func larger(a, b *group) int {
 func (of *group) show(nameOf func(uint32) string) (api.ChangeGroup, error) {
 	out := api.ChangeGroup{
 		Key: hex.EncodeToString(of.key[:]), Change: of.change, Type: of.typ, Title: of.title, Exported: of.exported, OrderOnly: of.order,
-		Parameters: of.parameters, Message: of.message, File: of.file, Line: of.line, Nodes: of.nodes.size, Examples: []string{},
+		Parameters: of.parameters, EngineNoise: of.engine, Message: of.message, File: of.file, Line: of.line, Nodes: of.nodes.size, Examples: []string{},
 	}
 	for n := range of.nodes.all() {
 		if len(out.Examples) == exampleNodes {

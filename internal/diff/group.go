@@ -59,6 +59,7 @@ type head struct {
 	change, typ, title string
 	exported, order    bool
 	parameters         []string
+	engine             []string // the forms in which values differ, if nothing else does and it is the engine's doing
 	message, file      string
 	line               int
 }
@@ -174,7 +175,11 @@ func (g *Grouper) findings(n Node, d *Difference) []finding {
 	}
 	for i := range d.resources {
 		r := &d.resources[i]
-		add(headOf(r), r, func(k keying) { k.resource(r) })
+		h := headOf(r)
+		if d.engines {
+			h.engine = r.forms()
+		}
+		add(h, r, func(k keying) { k.resource(r) })
 	}
 	for _, class := range d.looseClasses() {
 		add(head{change: "node", title: "class " + class}, nil, func(k keying) { k.words("class", class) })

@@ -155,8 +155,14 @@ func placeText(q api.ParameterDifference) string {
 	if q.Note != "" {
 		name += " (" + q.Note + ")"
 	}
+	if len(q.EngineNoise) > 0 {
+		name += "   " + engineText(q.EngineNoise)
+	}
 	return name
 }
+
+// engineText says that a difference is the engine's doing, and in which forms it is.
+func engineText(forms []string) string { return "noise of the engine: " + strings.Join(forms, ", ") }
 
 // digestText is a checksum, short.
 func digestText(sum string) string { return cutText(sum, len("{sha256}")+12) }

@@ -20,7 +20,7 @@ type family struct {
 	keys            []string // of the variants
 }
 
-// families puts groups together, errors first, then by number of nodes; those of
+// families puts groups together, errors first, then by number of nodes, noise of the engine behind; those of
 // order only are left out unless they are asked for.
 func families(groups []api.ChangeGroup, order bool) []family {
 	place := map[string]int{}
@@ -29,7 +29,7 @@ func families(groups []api.ChangeGroup, order bool) []family {
 		if g.OrderOnly && !order {
 			continue
 		}
-		name := fmt.Sprintf("%q %q %q %v %v %q %q %q", g.Change, g.Type, g.Title, g.Exported, g.OrderOnly, g.Parameters, g.Message, g.File)
+		name := fmt.Sprintf("%q %q %q %v %v %q %q %q %q", g.Change, g.Type, g.Title, g.Exported, g.OrderOnly, g.EngineNoise, g.Parameters, g.Message, g.File)
 		i, there := place[name]
 		if !there {
 			i = len(all)
@@ -41,7 +41,8 @@ func families(groups []api.ChangeGroup, order bool) []family {
 		all[i].keys = append(all[i].keys, g.Key)
 	}
 	slices.SortStableFunc(all, func(a, b family) int {
-		return cmp.Or(-compareBool(a.Change == "error", b.Change == "error"), compareBool(a.OrderOnly, b.OrderOnly), cmp.Compare(b.nodes, a.nodes))
+		return cmp.Or(-compareBool(a.Change == "error", b.Change == "error"), compareBool(a.OrderOnly, b.OrderOnly),
+			compareBool(len(a.EngineNoise) > 0, len(b.EngineNoise) > 0), cmp.Compare(b.nodes, a.nodes))
 	})
 	return all
 }
@@ -68,18 +69,19 @@ func WriteFleetText(w io.Writer, f api.FleetDifference, order bool) error {
 
 // Kind is groups that change the same thing, in different ways: its variants.
 type Kind struct {
-	Keys      []string // of the variants, the largest first
-	Nodes     int
-	OrderOnly bool
-	family    family
+	Keys        []string // of the variants, the largest first
+	Nodes       int
+	OrderOnly   bool
+	EngineNoise bool // nothing but forms of values differs, and that is the engine's doing
+	family      family
 }
 
-// Kinds puts groups together: errors first, then what is more than order, then by number of nodes.
+// Kinds puts groups together: errors first, then what is more than order, noise of the engine behind, then by number of nodes.
 func Kinds(groups []api.ChangeGroup) []Kind {
 	all := families(groups, true)
 	kinds := make([]Kind, len(all))
 	for i, f := range all {
-		kinds[i] = Kind{Keys: f.keys, Nodes: f.nodes, OrderOnly: f.OrderOnly, family: f}
+		kinds[i] = Kind{Keys: f.keys, Nodes: f.nodes, OrderOnly: f.OrderOnly, EngineNoise: len(f.EngineNoise) > 0, family: f}
 	}
 	return kinds
 }
@@ -148,6 +150,7 @@ func onlyPlace(f family) string {
 	if len(shown) != 1 || shown[0].Text != "" {
 		return ""
 	}
+	shown[0].EngineNoise = nil // the note says it
 	if text := placeText(shown[0]); utf8.RuneCountInString(text) <= 60 {
 		return text
 	}
@@ -159,6 +162,10 @@ func familyNote(f family) string {
 	switch {
 	case f.Change == "error" && f.File != "":
 		return clean(fleet.Place(f.File, f.Line))
+	case len(f.EngineNoise) > 0 && f.variants > 1:
+		return countOf(f.variants, "variant", "variants") + "   " + engineText(f.EngineNoise)
+	case len(f.EngineNoise) > 0:
+		return engineText(f.EngineNoise)
 	case f.variants > 1:
 		return countOf(f.variants, "variant", "variants")
 	default:

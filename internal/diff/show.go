@@ -87,7 +87,7 @@ func (s *Shower) resource(ctx context.Context, d *Difference, r *resourceChange)
 	}
 	for i := range r.parameters {
 		if p := &r.parameters[i]; !r.asContent(p) {
-			out.Parameters = append(out.Parameters, s.parameter(p)...)
+			out.Parameters = append(out.Parameters, s.parameter(p, d.engines)...)
 		}
 	}
 	files, unread := s.contents(ctx, d, r)
@@ -114,8 +114,11 @@ func (r *resourceChange) file0() *fileChange {
 }
 
 // parameter shows one parameter: of a list or hash, each place that differs.
-func (s *Shower) parameter(p *parameterChange) []api.ParameterDifference {
+func (s *Shower) parameter(p *parameterChange, engines bool) []api.ParameterDifference {
 	head := api.ParameterDifference{Name: p.name, Change: string(p.kind), OrderOnly: isOrder(p.name)}
+	if engines && !p.isOrder() {
+		head.EngineNoise = forms(p.old, p.new)
+	}
 	if p.hidden {
 		head.Hidden = true
 		return []api.ParameterDifference{head}

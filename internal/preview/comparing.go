@@ -18,13 +18,15 @@ type comparing struct {
 	blobs  cas.Store
 	limits deliver.Limits
 	groups *diff.Grouper
+	across bool // the previewed catalogs are of another engine
 }
 
 // NewComparing compares catalogs that are stored in blobs. Whoever lacks secret learns nothing from the keys of changes.
-func NewComparing(blobs cas.Store, secret []byte, limits deliver.Limits) (Comparing, error) {
+// acrossEngines says that another engine compiles the previewed catalogs: what differs in form only is then its noise.
+func NewComparing(blobs cas.Store, secret []byte, limits deliver.Limits, acrossEngines bool) (Comparing, error) {
 	shower := diff.NewShower(catalogBlobs{blobs}, diff.DefaultLimits())
 	groups, err := diff.NewGrouper(diff.GrouperConfig{Secret: secret, Shower: shower})
-	return &comparing{blobs, limits, groups}, err
+	return &comparing{blobs, limits, groups, acrossEngines}, err
 }
 
 // catalogBlobs is diff.Blobs.
@@ -48,6 +50,9 @@ func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname,
 	difference, err := diff.Compare(before, after)
 	if err != nil {
 		return NoDifference, err
+	}
+	if c.across {
+		difference.AcrossEngines()
 	}
 	if lost := deliver.Lost(was, left, c.limits); lost != "" {
 		c.groups.AddLoss(diff.Node{Number: number, Name: string(node)}, lost, deliver.LostText(lost))

@@ -32,7 +32,7 @@ func TestFindingsOfLosses(t *testing.T) {
 		}
 		return digest
 	}
-	groups, err := NewComparing(blobs, nil, deliver.Limits{Hold: 0, Warn: 50})
+	groups, err := NewComparing(blobs, nil, deliver.Limits{Hold: 0, Warn: 50}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,6 +105,7 @@ type Quiet struct {
 	By    map[string]string // key of a hidden change -> name of the rule that hides it
 	Rules []Hidden          // those that hide something, by name
 	Nodes []uint32          // numbers of the nodes that count as changed, but whose changes are all hidden; of a ready preview
+	Form  []uint32          // numbers of the nodes whose changes that are not hidden are all noise of the engine; of a ready preview
 }
 
 // Hidden is how much a rule hides.
@@ -119,7 +120,7 @@ type Hidden struct {
 func sift(env fleet.Environment, rules []NoiseRule, inside map[string]map[uint32]bool, groups []Group) Quiet {
 	quiet := Quiet{By: map[string]string{}}
 	count := make([]int, len(rules))
-	loud, all := map[uint32]bool{}, map[uint32]bool{}
+	loud, code, all := map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	for _, g := range groups {
 		by := slices.IndexFunc(rules, func(r NoiseRule) bool {
 			return r.covers(env, g.Change) && (r.Nodes == "" || within(g.Nodes, inside[r.Name]))
@@ -135,15 +136,20 @@ func sift(env fleet.Environment, rules []NoiseRule, inside map[string]map[uint32
 			all[number] = true
 			if by < 0 {
 				loud[number] = true
+				code[number] = code[number] || len(g.Change.EngineNoise) == 0
 			}
 		}
 	}
 	for number := range all {
-		if !loud[number] {
+		switch {
+		case !loud[number]:
 			quiet.Nodes = append(quiet.Nodes, number)
+		case !code[number]:
+			quiet.Form = append(quiet.Form, number)
 		}
 	}
 	slices.Sort(quiet.Nodes)
+	slices.Sort(quiet.Form)
 	for i, r := range rules {
 		if count[i] > 0 {
 			quiet.Rules = append(quiet.Rules, Hidden{Rule: r.Name, Version: r.Version, Changes: count[i]})

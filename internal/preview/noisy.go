@@ -75,8 +75,13 @@ type quieted struct {
 // Quiet says what noise hides of a preview: of one that compiles, of its first changes.
 func (s *Service) Quiet(ctx context.Context, p Preview) (Quiet, error) {
 	rules, err := s.Store.NoiseRules(ctx)
-	if err != nil || len(rules) == 0 {
+	if err != nil {
 		return Quiet{}, err
+	}
+	if len(rules) == 0 { // then only an engine makes noise
+		if across, err := s.AcrossEngines(ctx, p); err != nil || !across {
+			return Quiet{}, err
+		}
 	}
 	var name strings.Builder
 	for _, r := range rules {
@@ -98,7 +103,7 @@ func (s *Service) Quiet(ctx context.Context, p Preview) (Quiet, error) {
 	}
 	quiet := sift(p.Environment, rules, inside, groups)
 	if p.State != Ready {
-		quiet.Nodes = nil
+		quiet.Nodes, quiet.Form = nil, nil
 		return quiet, nil
 	}
 	s.mu.Lock()

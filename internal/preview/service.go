@@ -21,7 +21,8 @@ type Config struct {
 	Bases     Bases
 	Logs      Logs
 	Resolver  Resolver
-	Comparing func() (Comparing, error)
+	Engines   Engines // nil: there is but one
+	Comparing func(acrossEngines bool) (Comparing, error)
 	Reach     func(actor fleet.Actor) string // which nodes an actor may see, as a condition; nil: all
 	MaxAtOnce int                            // previews that are worked on at the same time; default 2
 	Poll      time.Duration                  // how often it looks without a hint; default 1 s

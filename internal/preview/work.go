@@ -126,7 +126,11 @@ func (w *work) forget() {
 
 // load reads the shares, and takes in those that are final.
 func (w *work) load(ctx context.Context) error {
-	comparing, err := w.Comparing()
+	across, err := w.AcrossEngines(ctx, w.preview)
+	if err != nil {
+		return err
+	}
+	comparing, err := w.Comparing(across)
 	if err != nil {
 		return err
 	}

@@ -65,12 +65,12 @@ func (d catalogReleases) Targets(ctx context.Context, wanted job.Targets) ([]fle
 
 // catalogChanges is rest.CatalogChanges.
 type catalogChanges struct {
-	compare func() (preview.Comparing, error)
+	compare func(acrossEngines bool) (preview.Comparing, error)
 }
 
 // Changes implements rest.CatalogChanges.
 func (d catalogChanges) Changes(ctx context.Context, steps []rest.CatalogStep) (changes api.FleetDifference, compared int, err error) {
-	groups, err := d.compare()
+	groups, err := d.compare(false)
 	if err != nil {
 		return changes, 0, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -128,6 +129,27 @@ func (p *parts) serverFacts() func(context.Context, fleet.Environment, fleet.Dig
 		}
 		return json.Marshal(map[string]string{"serverversion": puppet, "servername": name, "serverip": address, "environment": string(env)})
 	}
+}
+
+// maxPreviewed is how many versions of an environment are looked at for the one that it had when a preview was made.
+const maxPreviewed = 1000
+
+// previewEngines is preview.Engines.
+type previewEngines struct{ *parts }
+
+// EngineOf implements preview.Engines.
+func (e previewEngines) EngineOf(ctx context.Context, env fleet.Environment, version fleet.Digest) (string, error) {
+	name, err := e.engineOf(ctx, env, version)
+	return cmp.Or(name, e.ruby.Default()), err
+}
+
+// Deployed implements preview.Engines.
+func (e previewEngines) Deployed(ctx context.Context, env fleet.Environment) ([]code.Version, error) {
+	versions, err := e.store.Versions.Versions(ctx, env, maxPreviewed)
+	for i := range versions {
+		versions[i].Engine = cmp.Or(versions[i].Engine, e.ruby.Default())
+	}
+	return versions, err
 }
 
 // engineStandings is rest.Engines.

@@ -37,8 +37,9 @@ func (p *parts) openPreviews() error {
 		Resolver: previewTargets{p.resolver},
 		Reach:    rbac.Reach,
 		Log:      p.log.Logger,
-		Comparing: func() (preview.Comparing, error) {
-			return preview.NewComparing(p.blobs, secret, settings.brakeLimits())
+		Engines:  previewEngines{p},
+		Comparing: func(acrossEngines bool) (preview.Comparing, error) {
+			return preview.NewComparing(p.blobs, secret, settings.brakeLimits(), acrossEngines)
 		},
 	})
 	p.judge = preview.Judge{Previews: p.previews, Policies: p.policies}

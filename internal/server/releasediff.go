@@ -19,7 +19,7 @@ const maxDifferences = 1000
 // Difference implements rest.ReleaseDifferences.
 func (d releaseDifferences) Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error) {
 	var none api.FleetDifference
-	compared, err := d.previews.Comparing()
+	compared, err := d.previews.Comparing(false)
 	if err != nil {
 		return none, api.Vanishing{}, err
 	}

@@ -41,14 +41,22 @@ func supplied(cfg Config) supply {
 }
 
 // question is the Ruby that an installation is asked for its identity with. Its clock is asked for a century and a half of a zone's
-// rules: catalogs depend on them.
+// rules: catalogs depend on them. Its arguments are the engine's directories of gems: a gem whose C extension was built for another Ruby alone is named, as
+// RubyGems would pass it over, and Puppet without it is another one.
 const question = `require "json"; require "rbconfig"; require "puppet/version"
+gems = ARGV.flat_map { |dir| Dir[File.join(dir, "specifications", "*.gemspec")].map { |path| [dir, Gem::Specification.load(path)] } }.select(&:last)
+built, unbuilt = gems.partition { |_, gem| !gem.missing_extensions? }
+unbuilt.reject! { |_, gem| built.any? { |_, other| other.name == gem.name } }
+foreign = unbuilt.map do |dir, gem|
+  { "name" => gem.name, "version" => gem.version.to_s, "dir" => dir,
+    "for" => Dir[File.join(dir, "extensions", "*", "*", gem.full_name)].map { |path| File.basename(File.dirname(path)) }.sort.uniq }
+end
 zone = 1700.times.map { |month| time = Time.at(month * 2_629_746); [time.utc_offset, time.zone] }
 mapped = File.exist?("/proc/self/maps") ? File.readlines("/proc/self/maps").map { |line| line[%r{ (/\S+)$}, 1] }.compact.uniq : []
 by = Puppet.respond_to?(:implementation) ? Puppet.implementation : "puppet"
 puts JSON.generate("puppet" => Puppet.version, "by" => by, "ruby" => RUBY_VERSION, "patch" => RUBY_PATCHLEVEL, "zone" => zone,
   "home" => $LOADED_FEATURES.grep(%r{/puppet/version\.rb\z}).map { |path| File.dirname(path, 2) }.last,
-  "load" => $LOAD_PATH.map(&:to_s), "gems" => defined?(Gem) ? Gem.path : [], "mapped" => mapped)`
+  "load" => $LOAD_PATH.map(&:to_s), "gems" => defined?(Gem) ? Gem.path : [], "mapped" => mapped, "foreign" => foreign)`
 
 // told is the answer.
 type told struct {
@@ -61,6 +69,41 @@ type told struct {
 	Load   []string        `json:"load"`
 	Gems   []string        `json:"gems"`
 	Mapped []string        `json:"mapped"` // files in the interpreter's memory: it, and libraries
+
+	Foreign []foreignGem `json:"foreign"` // of the engine's directories of gems, those that this Ruby cannot load
+}
+
+// foreignGem is a gem with a C extension that is not built for the Ruby that is to load it.
+type foreignGem struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Dir     string   `json:"dir"`
+	For     []string `json:"for"` // the Rubies that it is built for
+}
+
+// maxForeign is how many others of these gems are named.
+const maxForeign = 10
+
+// refuse says what is wrong with the first gem that the Ruby cannot load, and what to do; nil if it can load all.
+func (t told) refuse(interpreter string) error {
+	if len(t.Foreign) == 0 {
+		return nil
+	}
+	g := t.Foreign[0]
+	built := "is not built"
+	if len(g.For) > 0 {
+		built = "is built for Ruby " + strings.Join(g.For, " and ")
+	}
+	others := make([]string, len(t.Foreign)-1)
+	for i, other := range t.Foreign[1:] {
+		others[i] = other.Name + " " + other.Version
+	}
+	more := ""
+	if len(others) > 0 {
+		more = " (the same is true of " + strings.Join(others[:min(len(others), maxForeign)], ", ") + ")"
+	}
+	return fault.New(fault.Unavailable, "the C extension of the gem %s %s in %s %s, and %s is Ruby %s%s; install the gem with this Ruby: %s -S gem install --install-dir %s %s -v %s, "+
+		"or name the Ruby that it is built for in the setting engines", g.Name, g.Version, g.Dir, built, interpreter, t.Ruby, more, interpreter, g.Dir, g.Name, g.Version)
 }
 
 // identify asks the installation of a configuration what it is. NotFound if there is none, Unavailable if it cannot be used: both say why.
@@ -74,6 +117,9 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 	}
 	t, err := interview(ctx, cfg, interpreter)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.refuse(interpreter); err != nil {
 		return nil, err
 	}
 	found := &installation{interpreter: interpreter, puppet: t.Puppet, ruby: t.Ruby, by: t.By, places: t.places()}
@@ -105,7 +151,7 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 func interview(ctx context.Context, cfg Config, interpreter string) (t told, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, append(cfg.load(), "-e", question)...) //nolint:gosec // the interpreter is the operator's choice
+	cmd := exec.CommandContext(ctx, interpreter, slices.Concat(cfg.load(), []string{"-e", question, "--"}, cfg.Gems)...) //nolint:gosec // the interpreter is the operator's choice
 	cmd.Env = cfg.gems(Grants{}).environ(os.TempDir())
 	said := &firstLine{}
 	cmd.Stderr = said

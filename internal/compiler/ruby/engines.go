@@ -184,6 +184,9 @@ func (e *Engines) Puppet(ctx context.Context, env fleet.Environment, version fle
 	return engine.puppet, nil
 }
 
+// Default names the engine that compiles what names none.
+func (e *Engines) Default() string { return e.pools[0].cfg.Name }
+
 // DefaultPuppet is the default engine's version of Puppet; empty: not known.
 func (e *Engines) DefaultPuppet() string {
 	if engine := e.pools[0].engine.Load(); engine != nil {

@@ -52,7 +52,7 @@ func saying(version string) string {
 	return "module Puppet\n  @puppet_version = '" + version + "'\nend\n"
 }
 
-// runningEngines runs this machine's Puppet and another one, chosen by the version's first letter.
+// runningEngines runs this machine's Puppet and another one, chosen by the version.
 func runningEngines(t *testing.T, other otherPuppet, checkout directories, names map[fleet.Digest]string) *Engines {
 	t.Helper()
 	needPuppet(t)
@@ -60,11 +60,18 @@ func runningEngines(t *testing.T, other otherPuppet, checkout directories, names
 	if err != nil {
 		t.Fatal(err)
 	}
+	return enginesOf(t, []Engine{{Name: "own", Ruby: interpreter}, {Name: "other", Ruby: other.ruby()}, {Name: "missing", Ruby: filepath.Join(other.dir, "none")}},
+		checkout, func(version fleet.Digest) string { return names[version] }, other.dir)
+}
+
+// enginesOf runs engines; the code may read some directories.
+func enginesOf(t *testing.T, engines []Engine, checkout directories, choose func(version fleet.Digest) string, read ...string) *Engines {
+	t.Helper()
 	e, err := NewEngines(
-		Config{Workers: 2, Dir: t.TempDir(), NoJIT: true, Keeper: keeper(t), Grants: func(fleet.Environment) Grants { return Grants{Read: []string{other.dir}} }},
-		[]Engine{{Name: "own", Ruby: interpreter}, {Name: "other", Ruby: other.ruby()}, {Name: "missing", Ruby: filepath.Join(other.dir, "none")}},
+		Config{Workers: 2, Dir: t.TempDir(), NoJIT: true, Keeper: keeper(t), Grants: func(fleet.Environment) Grants { return Grants{Read: read} }},
+		engines,
 		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) {
-			return names[version], nil
+			return choose(version), nil
 		},
 		checkout, compiletest.NewInventory(), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {

@@ -140,7 +140,7 @@ func (w *World) Bases(_ context.Context, nodes []fleet.Certname) (map[fleet.Cert
 }
 
 // Comparing is preview.Comparing for catalogs that are nothing but their digests.
-func (w *World) Comparing() (preview.Comparing, error) {
+func (w *World) Comparing(bool) (preview.Comparing, error) {
 	return &comparing{world: w, groups: map[string]map[uint32]bool{}}, nil
 }
 

@@ -327,11 +327,11 @@ func (g *guardian) kill(pid int) {
 	if ours {
 		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
-	killAll(func() (left []int) {
-		for _, m := range members() {
-			if !m.dead && m.pid != g.program && (m.parent == self || ours && m.pid == pid) {
-				left = append(left, m.pid)
-			}
+	killAll(func() []int {
+		all := members()
+		left := descendantsIn(all, self, g.program)
+		if ours {
+			left = append(left, withDescendants(all, pid)...)
 		}
 		return left
 	})

@@ -60,9 +60,21 @@ func started(of int, but []int) bool {
 }
 
 // descendants are the living processes below one, without some and what is below those.
-func descendants(of int, but ...int) (pids []int) {
+func descendants(of int, but ...int) []int { return descendantsIn(members(), of, but...) }
+
+// withDescendants is a process with its descendants, those that live.
+func withDescendants(all []member, pid int) (pids []int) {
+	if slices.ContainsFunc(all, func(m member) bool { return m.pid == pid && !m.dead }) {
+		pids = []int{pid}
+	}
+	return append(pids, descendantsIn(all, pid)...)
+}
+
+// descendantsIn is descendants among some members. They were read one after the other: of a parent that died meanwhile it may be known that it is dead, or
+// nothing at all, while its children are still said to be below it. They are found all the same.
+func descendantsIn(all []member, of int, but ...int) (pids []int) {
 	children := map[int][]member{}
-	for _, m := range members() {
+	for _, m := range all {
 		children[m.parent] = append(children[m.parent], m)
 	}
 	for waiting := []int{of}; len(waiting) > 0; waiting = waiting[1:] {
@@ -134,13 +146,17 @@ const (
 	killPause = time.Millisecond
 )
 
-// killAll kills until list is empty. Each round stops them first, so that none of them makes another meanwhile.
+// killAll kills until list is empty, twice: it may miss a process whose parents died while it looked, and that has another parent now.
+// Each round stops them first, so that none of them makes another meanwhile.
 func killAll(list func() []int) {
 	pause := time.NewTicker(killPause)
 	defer pause.Stop()
+	empty := 0
 	for end := time.Now().Add(killTime); time.Now().Before(end); <-pause.C {
 		pids := list()
-		if len(pids) == 0 {
+		if len(pids) > 0 {
+			empty = 0
+		} else if empty++; empty == 2 {
 			return
 		}
 		for _, pid := range pids {

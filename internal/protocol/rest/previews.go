@@ -24,6 +24,7 @@ type Previews interface {
 	Preview(ctx context.Context, id int64) (preview.Preview, error)
 	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)
 	Wait(ctx context.Context, id int64, after int) error
+	AcrossEngines(ctx context.Context, p preview.Preview) (bool, error)
 	Shares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error)
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
@@ -204,7 +205,7 @@ func (h *previews) listPreviews(ctx context.Context, request api.PreviewListRequ
 			return list, err
 		}
 		item := previewOf(p)
-		item.Quiet = len(quiet.Nodes)
+		item.Quiet, item.EngineOnly = len(quiet.Nodes), len(quiet.Form)
 		list.Items = append(list.Items, item)
 	}
 	return list, err
@@ -262,7 +263,7 @@ func (h *previews) showPreview(ctx context.Context, request api.PreviewShowReque
 	if report.Engine, err = h.engineOf(ctx, p); err != nil {
 		return report, err
 	}
-	report.Quiet = len(quiet.Nodes)
+	report.Quiet, report.EngineOnly = len(quiet.Nodes), len(quiet.Form)
 	for _, group := range groups {
 		change := previewChangeOf(group, said[group.Key])
 		change.Noise = quiet.By[group.Key]
@@ -363,6 +364,7 @@ func (h *previews) listPreviewNodes(ctx context.Context, request api.PreviewNode
 	for _, s := range shares {
 		item := previewNodeOf(s)
 		_, item.Quiet = slices.BinarySearch(quiet.Nodes, s.Number)
+		_, item.EngineOnly = slices.BinarySearch(quiet.Form, s.Number)
 		list.Items = append(list.Items, item)
 	}
 	if len(shares) == page.Limit {
@@ -396,7 +398,11 @@ func (h *previews) showPreviewNode(ctx context.Context, request api.PreviewNodeR
 	case s.Base == "":
 		return none, fault.New(fault.Conflict, "%s has no catalog to compare with: this version would be its first", name)
 	default:
-		d, err := h.difference(ctx, name, s.Base, s.Fresh)
+		across, err := h.previews.AcrossEngines(ctx, p)
+		if err != nil {
+			return none, err
+		}
+		d, err := h.difference(ctx, name, s.Base, s.Fresh, across)
 		if err == nil {
 			err = h.noise.markNoise(ctx, p, name, d.Resources)
 		}
@@ -404,8 +410,8 @@ func (h *previews) showPreviewNode(ctx context.Context, request api.PreviewNodeR
 	}
 }
 
-// difference compares two stored catalogs of a node.
-func (h *previews) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest) (api.CatalogDifference, error) {
+// difference compares two stored catalogs of a node; across says that engines differ.
+func (h *previews) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest, across bool) (api.CatalogDifference, error) {
 	var none api.CatalogDifference
 	done, err := h.differences.turnToCompare(ctx)
 	if err != nil {
@@ -423,6 +429,9 @@ func (h *previews) difference(ctx context.Context, name fleet.Certname, base, fr
 	difference, err := diff.Compare(before, after)
 	if err != nil {
 		return none, err
+	}
+	if across {
+		difference.AcrossEngines()
 	}
 	answer := diff.NewShower(blobReader{h.blobs}, diff.DefaultLimits()).Show(ctx, difference)
 	side := func(c *diff.Catalog, d fleet.Digest) api.CatalogSide {
