@@ -18,7 +18,7 @@ func TestCodeStatusSaysWhy(t *testing.T) {
 	err := printCodeStatus(print.Printer{Out: &out, Width: 80}, api.CodeStatus{
 		Environment: "production", Nodes: 1, Unknown: 1, Held: 3, Losses: []string{loss},
 		NoFacts: &api.CodeNodes{Nodes: 1, Names: []string{"new-1"}}, Untried: &api.CodeNodes{Nodes: 7, Names: []string{"a", "b"}},
-	})
+	}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
