@@ -71,6 +71,7 @@ var ranks = map[string]int{
 	"internal/preview":              12,
 	"internal/release":              12,
 	"internal/target":               12,
+	"internal/action/invoke":        12,
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":       20,
 	"internal/compiler/worktree":   20,

@@ -84,6 +84,20 @@ type JobTargets struct {
 	App     string   `json:"app,omitempty"`     // the nodes of an application: its model, Shop, or an instance, Shop[eu]
 	All     bool     `json:"all,omitempty"`     // every active node
 	Exclude []string `json:"exclude,omitempty"` // of all these, not those
+	// Filter takes of all these those for which it holds; missing: all.
+	Filter *NodeFilter `json:"filter,omitempty"`
+	Limit  string      `json:"limit,omitempty"` // of those, at most so many: N, or a share such as 10%
+	Seed   *int64      `json:"seed,omitempty"`  // draws the nodes of limit, the same each time; missing: the first by name
+}
+
+// NodeFilter is conditions on nodes as MCollective and Choria have them; all that is given must hold.
+type NodeFilter struct {
+	Facts   []string `json:"facts,omitempty"`   // NAME OP VALUE, such as os.family=Debian
+	Classes []string `json:"classes,omitempty"` // NAME or /RE/ of classes in the node's last catalog
+	Modules []string `json:"modules,omitempty"` // NAME or /RE/ of modules that the node has
+	Names   []string `json:"names,omitempty"`   // NAME or /RE/ of the node; one of them must hold
+	Words   []string `json:"words,omitempty"`   // a word with an operator is a fact, every other one a class
+	Select  string   `json:"select,omitempty"`  // an expression; what it asks of nodes is asked now
 }
 
 // Any says whether something is meant, besides what is excluded.

@@ -148,7 +148,7 @@ func (f *follower) connect(ctx context.Context, host string) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	err = readEvents(answer.Body, func(kind, data string) error {
+	err = readEvents(answer.Body, maxEvent, func(kind, data string) error {
 		silent.Reset(3 * StreamHeartbeat)
 		f.hear()
 		return f.take(kind, data, f)
@@ -172,9 +172,9 @@ const maxEvent = 1 << 20
 
 // readEvents hands over each event of a stream of server-sent events; a comment is
 // an event without kind. It returns io.EOF at the end.
-func readEvents(from io.Reader, each func(kind, data string) error) error {
+func readEvents(from io.Reader, longest int, each func(kind, data string) error) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 0, 64<<10), maxEvent)
+	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	kind, data := "", []string(nil)
 	for lines.Scan() {
 		line := lines.Text()

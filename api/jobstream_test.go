@@ -98,7 +98,7 @@ func FuzzReadEvents(f *testing.F) {
 	f.Add(event(1) + ": comment\n\nevent: end\ndata: {}\n\n")
 	f.Add("data: a\ndata: b\n\n\n\nid:\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = readEvents(strings.NewReader(text), func(kind, data string) error {
+		_ = readEvents(strings.NewReader(text), maxEvent, func(kind, data string) error {
 			if strings.Contains(kind, "\n") {
 				t.Errorf("a kind of several lines: %q", kind)
 			}

@@ -10,7 +10,7 @@ func Operations() []Operation {
 	return slices.Concat(
 		certificateOperations(), codeOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
 		actionOperations(),
-		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), appOperations(), previewOperations(), releaseOperations(),
+		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(), previewOperations(), releaseOperations(),
 		noiseOperations(), policyOperations(), accessOperations(), auditOperations(), usageOperations(), versionOperations(), descriptionOperations(),
 	)
 }

@@ -23,6 +23,10 @@ type targetFlags struct {
 	app     string
 	all     bool
 	exclude []string
+	filter  api.NodeFilter
+	limit   string // N or P%
+	one     bool
+	seed    seedFlag
 }
 
 // targetHelp is what the help of every job says of nodes.
@@ -31,7 +35,8 @@ The nodes are shown before anything starts, and --dry-run starts nothing.`
 
 // whichNodes is the part of it that is about the nodes alone.
 const whichNodes = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application,
-a condition or query in PQL, or --all; what is given adds up, --exclude takes away.`
+a condition or query in PQL, or --all; what is given adds up, --exclude takes away. Conditions (--fact, --class, --module, --name, --with,
+--select) then leave those for which all of them hold; alone they choose among all nodes. --limit takes some of these.`
 
 func addTargetFlags(f flagSet, t *targetFlags) {
 	f.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
@@ -42,6 +47,7 @@ func addTargetFlags(f flagSet, t *targetFlags) {
 	f.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
 	f.BoolVar(&t.all, "all", false, "every active node")
 	f.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
+	addFilterFlags(f, t)
 	f.completes("targets", completeNodes)
 	f.completes("nodes", completeNodes)
 	f.completes("exclude", completeNodes)
@@ -61,12 +67,17 @@ func readTargets(a *app, t targetFlags) (targets api.JobTargets, err error) {
 	if targets.Query, err = targetQuery(a, t); err != nil {
 		return targets, err
 	}
+	t.narrow(&targets)
 	some := len(targets.Nodes) > 0 || t.group != "" || t.app != "" || targets.Query != ""
+	if !some && targets.Filter != nil {
+		targets.All = true
+		return targets, nil
+	}
 	switch {
 	case t.all && some:
 		return targets, usageError{fault.New(fault.Invalid, "--all is every node: give it alone, or name the nodes without it")}
 	case !t.all && !some:
-		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query, --app or --all")}
+		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query, --app, a condition such as --fact, or --all")}
 	}
 	return targets, nil
 }

@@ -83,7 +83,7 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 
 // some says whether nodes are named.
 func (t targetFlags) some() bool {
-	return t.all || len(t.names) > 0 || len(t.nodes) > 0 || t.group != "" || t.where != "" || t.query != "" || t.app != ""
+	return t.all || len(t.names) > 0 || len(t.nodes) > 0 || t.group != "" || t.where != "" || t.query != "" || t.app != "" || t.filtered()
 }
 
 func pongTable(timeout time.Duration) print.Table[api.Pong] {

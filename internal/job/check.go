@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -90,6 +91,11 @@ func (t Targets) check() error {
 	}
 	if len(t.Query) > MaxTextBytes || len(t.Group) > MaxDescriptionBytes || len(t.App) > MaxDescriptionBytes {
 		return bad("targets", "a query has at most %d bytes, a group and an application at most %d", MaxTextBytes, MaxDescriptionBytes)
+	}
+	if t.Filter != nil {
+		if _, err := filter.Parse(*t.Filter); err != nil {
+			return err
+		}
 	}
 	for _, node := range slices.Concat(t.Nodes, t.Exclude) {
 		if _, err := fleet.ParseCertname(string(node)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -123,6 +124,9 @@ type Targets struct {
 	App     string           `json:"app,omitempty"`   // the nodes of an application's components: its name
 	All     bool             `json:"all,omitempty"`   // that the inventory knows or that are connected
 	Exclude []fleet.Certname `json:"exclude,omitempty"`
+	Filter  *filter.Filter   `json:"filter,omitempty"` // of all these, those for which it holds; nil: all
+	Limit   string           `json:"limit,omitempty"`  // of those, at most N or P%
+	Seed    *int64           `json:"seed,omitempty"`   // of the draw for Limit; nil: the first by name
 }
 
 // Plan is what a job would do.

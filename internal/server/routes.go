@@ -48,6 +48,8 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Presences:  presences{p.agents},
 		Asker:      asking{p.calls, presences{p.agents}},
 		Catalogue:  p.catalogue,
+		Invoker:    p.invoker(),
+		Judges:     p.resolver,
 		Targets:    p.resolver,
 		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},
 		Runs:       p.store.Reports,

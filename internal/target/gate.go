@@ -38,7 +38,13 @@ type NodeByName interface {
 
 // Refused implements job.Gate.
 func (g Gate) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
-	permission := Permissions()[s.Kind]
+	return g.RefusedTo(ctx, actor, Permissions()[s.Kind], s, nodes)
+}
+
+// RefusedTo is Refused for an order that needs another permission than its kind has as a job.
+func (g Gate) RefusedTo(
+	ctx context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec, nodes []fleet.Certname,
+) (map[fleet.Certname]string, error) {
 	refused := map[fleet.Certname]string{}
 	if !rbac.Scoped(actor, permission) {
 		if err := rbac.Allow(actor, permission, fleet.Object{}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -55,6 +56,7 @@ type Resolver struct {
 	Applications Applications
 	Certificates Certificates
 	Connected    func() []fleet.Certname // the nodes whose agents are connected
+	Narrower     Narrower
 }
 
 // Resolve implements job.Resolver.
@@ -94,7 +96,38 @@ func (r Resolver) Resolve(ctx context.Context, wanted job.Targets) ([]fleet.Cert
 	for _, node := range wanted.Exclude {
 		delete(found, node)
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	return r.narrow(ctx, wanted, slices.Sorted(maps.Keys(found)))
+}
+
+// narrow leaves those of the nodes for which the filter holds, and of them no more than the limit.
+func (r Resolver) narrow(ctx context.Context, wanted job.Targets, nodes []fleet.Certname) ([]fleet.Certname, error) {
+	if wanted.Filter != nil {
+		judged, err := r.Narrower.Judge(ctx, *wanted.Filter, nodes)
+		if err != nil {
+			return nil, err
+		}
+		nodes = nil
+		for _, j := range judged {
+			if j.Holds == filter.Yes {
+				nodes = append(nodes, j.Node)
+			}
+		}
+	}
+	return Limit(nodes, wanted.Limit, wanted.Seed)
+}
+
+// Judged is the filter's word on each node that is meant before it narrows. Without a filter there is none.
+func (r Resolver) Judged(ctx context.Context, wanted job.Targets) ([]Judged, error) {
+	if wanted.Filter == nil {
+		return nil, fault.New(fault.Invalid, "field targets: there is no filter to explain; the nodes that an order means are in its plan")
+	}
+	f := *wanted.Filter
+	wanted.Filter, wanted.Limit = nil, ""
+	nodes, err := r.Resolve(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return r.Narrower.Judge(ctx, f, nodes)
 }
 
 // Members is the nodes of a group, by its name or id.
@@ -106,6 +139,7 @@ func (r Resolver) Members(ctx context.Context, group string) ([]fleet.Certname, 
 func (r Resolver) Named(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
 	return r.Resolve(ctx, job.Targets{
 		Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude),
+		Filter: FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
 	})
 }
 
@@ -126,6 +160,14 @@ func (r Resolver) NamedOrOf(ctx context.Context, env fleet.Environment, t api.Jo
 	}
 	slices.Sort(nodes)
 	return nodes, nil
+}
+
+// FilterOf is the filter of a request; nil: there is none.
+func FilterOf(f *api.NodeFilter) *filter.Filter {
+	if f == nil {
+		return nil
+	}
+	return &filter.Filter{Facts: f.Facts, Classes: f.Classes, Modules: f.Modules, Names: f.Names, Words: f.Words, Select: f.Select}
 }
 
 func certnames(names []string) []fleet.Certname {

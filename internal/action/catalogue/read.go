@@ -194,6 +194,67 @@ func (s *Service) Module(name string, may May) (Module, error) {
 	return Module{}, fault.New(fault.NotFound, "no node has told of a module %.80q", name)
 }
 
+// Latest is the newest metadata of a module, whoever asks. NotFound: no node has it.
+func (s *Service) Latest(ctx context.Context, name string) (action.Module, error) {
+	m, err := s.Module(name, func(fleet.Certname) bool { return true })
+	if err != nil {
+		return action.Module{}, err
+	}
+	return s.Newest(ctx, m)
+}
+
+// Has is the digest of the metadata of a module that a node has. NotFound: it does not have it, or its agent does not tell which it has.
+func (s *Service) Has(node fleet.Certname, module string) (fleet.Digest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, told := s.agents[node]
+	if !told {
+		return "", fault.New(fault.NotFound, "its agent does not tell which modules it has")
+	}
+	for _, l := range s.sets[a.Set].list {
+		if l.Name == module && l.Digest == "" {
+			return "", fault.New(fault.NotFound, "it cannot use its module %s: %s", module, l.Problem)
+		}
+		if l.Name == module {
+			return l.Digest, nil
+		}
+	}
+	return "", fault.New(fault.NotFound, "it does not have the module %s", module)
+}
+
+// Described is the metadata with a digest. NotFound: it was not told.
+func (s *Service) Described(ctx context.Context, module string, digest fleet.Digest) (action.Module, error) {
+	text, err := s.text(ctx, digest)
+	if err != nil {
+		return action.Module{}, err
+	}
+	return action.Decode(module, text)
+}
+
+// Installed is the modules that nodes can use, with their versions, of those of the nodes that told it.
+func (s *Service) Installed(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	installed := map[fleet.Certname]map[string]string{}
+	versions := map[fleet.Digest]map[string]string{} // of each set, made once
+	for _, node := range nodes {
+		a, told := s.agents[node]
+		if !told {
+			continue
+		}
+		if versions[a.Set] == nil {
+			versions[a.Set] = map[string]string{}
+			for _, l := range s.sets[a.Set].list {
+				if l.Digest != "" {
+					versions[a.Set][l.Name] = l.Version
+				}
+			}
+		}
+		installed[node] = versions[a.Set]
+	}
+	return installed, nil
+}
+
 // text is the metadata of a module: what is not written yet, or what is.
 func (s *Service) text(ctx context.Context, digest fleet.Digest) ([]byte, error) {
 	s.mu.Lock()

@@ -31,6 +31,8 @@ type Config struct {
 	Presences          inventory.Presences
 	Asker              Asker
 	Catalogue          Catalogue
+	Invoker            Invoker
+	Judges             Judges
 	Lookups            Lookups
 	Targets            Targets
 	Runs               inventory.RunStore
@@ -151,13 +153,14 @@ func (h *Handler) areas(c Config) []area {
 		&actions{gate: h.gate, roster: there, catalogue: c.Catalogue},
 		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, asker: c.Asker},
 		&groups{groups: c.Groups, classifier: c.Classifier, doubts: c.GroupDoubts},
+		&calls{gate: h.gate, streams: follow, roster: there, invoker: c.Invoker, judges: c.Judges},
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},
 		&tasks{tasks: c.Tasks},
 		&questions{inventory: c.Inventory, problems: h.problems},
 		&orders{
 			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.JobOrders, records: c.Jobs,
-			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
+			tasks: c.Tasks, invoker: c.Invoker, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
 		},
 		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
 		&releases{gate: h.gate, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},

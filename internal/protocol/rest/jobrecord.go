@@ -101,8 +101,8 @@ func (h *jobs) jobPage(ctx context.Context, request api.JobListRequest) (page jo
 		return page, err
 	}
 	if kind := job.Kind(request.Kind); kind != "" {
-		if !slices.Contains([]job.Kind{job.Puppet, job.Task, job.Command, job.Script, job.File}, kind) {
-			return page, fault.New(fault.Invalid, "kind must be puppet, task, command, script or file, not %.40q", request.Kind)
+		if !slices.Contains([]job.Kind{job.Puppet, job.Task, job.Action, job.Command, job.Script, job.File}, kind) {
+			return page, fault.New(fault.Invalid, "kind must be puppet, task, action, command, script or file, not %.40q", request.Kind)
 		}
 		page.Kinds = []job.Kind{kind}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // JobOrders takes orders; *job.Service does. Errors are job's.
@@ -57,6 +58,7 @@ type orders struct {
 	orders      JobOrders
 	records     JobRecords
 	tasks       Tasks
+	invoker     Invoker
 	blobs       cas.Store
 	deliveries  Deliveries
 	changes     CatalogChanges
@@ -66,6 +68,7 @@ func (h *orders) bindings() []binding {
 	return []binding{
 		each(ordering(h, api.JobPuppet, func(r api.JobPuppetRequest) api.JobOrder { return r.JobOrder }, h.puppetSpec)),
 		each(ordering(h, api.JobTask, func(r api.JobTaskRequest) api.JobOrder { return r.JobOrder }, h.taskSpec)),
+		each(ordering(h, api.JobAction, func(r api.JobActionRequest) api.JobOrder { return r.JobOrder }, h.actionSpec)),
 		each(ordering(h, api.JobCommand, func(r api.JobCommandRequest) api.JobOrder { return r.JobOrder }, h.commandSpec)),
 		each(ordering(h, api.JobScript, func(r api.JobScriptRequest) api.JobOrder { return r.JobOrder }, h.scriptSpec)),
 		each(ordering(h, api.JobFile, func(r api.JobFileRequest) api.JobOrder { return r.JobOrder }, h.fileSpec)),
@@ -122,7 +125,9 @@ func secondsOf(field string, seconds int64) (time.Duration, error) {
 }
 
 func targetsOf(t api.JobTargets) (targets job.Targets, err error) {
-	targets = job.Targets{Group: t.Group, Query: t.Query, App: t.App, All: t.All}
+	targets = job.Targets{
+		Group: t.Group, Query: t.Query, App: t.App, All: t.All, Filter: target.FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
+	}
 	if t.All && (len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "") {
 		return targets, fault.New(fault.Invalid, "field targets: all is every node, so it stands alone: leave out nodes, group, query and app")
 	}

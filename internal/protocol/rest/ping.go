@@ -80,7 +80,7 @@ func (h *pings) meant(ctx context.Context, t api.JobTargets) ([]fleet.Certname, 
 	if err != nil {
 		return nil, err
 	}
-	if !t.All && len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && t.App == "" {
+	if !t.All && len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && t.App == "" && t.Filter == nil {
 		excluded := map[fleet.Certname]bool{}
 		for _, node := range targets.Exclude {
 			excluded[node] = true

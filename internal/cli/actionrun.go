@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// actionRunInput is a call of an action.
+type actionRunInput struct {
+	o       orderFlags
+	p       paramFlags
+	batch   int
+	sleep   time.Duration
+	display string
+}
+
+const actionHelp = `An action that only reads is asked of the nodes, and their answers come as they are given; the same answers are put together. An action
+that changes something is a job: "tutti job show" has it later, with what became of each node.
+"tutti action list" names the modules that nodes have, "tutti action show MODULE" what each takes.
+
+Input: NAME=VALUE after the action, or with --params: NAME=VALUE, an object of JSON, a file of one (@FILE), or standard input (-). Whether a
+value is a number, a list or a text says the action.`
+
+var actionRun = verb[actionRunInput]{
+	use: "run MODULE ACTION [NAME=VALUE]...", short: "Call an action of a module on nodes", args: actionAndInput,
+	prints: outputs{"table", "json", "jsonl", "yaml", "csv", "name"},
+	long: actionHelp + `
+
+` + whichNodes + `
+--dry-run says which nodes are meant, and with conditions why each of them holds or does not; nothing is asked then.
+
+Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refused, or do not have the action; 6 some are offline or did not answer.`,
+	example: `  tutti action run service status service=ssh --all
+  tutti action run package status package=openssl --fact os.family=Debian --batch 50 --batch-sleep 5s
+  tutti action run puppet disable message='kernel update' --class role::web
+  tutti action run rpcutil get_fact fact=os.release.major --all -o json
+  tutti action run service restart service=nginx --select 'service("nginx").status == "running"' --limit 10%`,
+	complete: completeAction,
+	flags: func(f flagSet, in *actionRunInput) {
+		addOrderFlags(f, &in.o)
+		in.p.add(f)
+		f.IntVar(&in.batch, "batch", 0, "how many nodes are asked at a time; 0: all. Of an action that changes something, it is --concurrency")
+		f.duration(&in.sleep, "batch-sleep", time.Second, "how long to wait between two batches")
+		f.StringVar(&in.display, "display", "", "which answers to show: ok, failed, all or none; empty: as the action says")
+		f.offers("display", "ok", "failed", "all", "none")
+	},
+	run: runAction,
+}
+
+// actionAndInput takes a module, an action and pairs.
+func actionAndInput(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which module and action?", Hint: "tutti action list"}}
+	case 1:
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which action of the module " + args[0] + "?", Hint: "tutti action show " + args[0]}}
+	}
+	return nil
+}
+
+func runAction(ctx context.Context, c *call, in *actionRunInput) error {
+	if stdinTwice(in.o, in.p) {
+		return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the input, not both: put one of them into a file")}
+	}
+	if !slices.Contains([]string{"", "ok", "failed", "all", "none"}, in.display) {
+		return usageError{fault.New(fault.Invalid, "--display is %.40q; choose ok, failed, all or none", in.display)}
+	}
+	module, name := c.args[0], c.args[1]
+	described, err := ask(ctx, c.app, api.ActionShow, api.ActionShowRequest{Module: module})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(described.Actions, func(a api.Action) bool { return a.Name == name })
+	if i < 0 {
+		var names []string
+		for _, a := range described.Actions {
+			names = append(names, a.Name)
+		}
+		return &fault.Error{Kind: fault.NotFound, Detail: fmt.Sprintf("the module %s has no action %.80q", module, name), Hint: fault.DidYouMean(name, names)}
+	}
+	given, err := readParams(c.app, c.args[2:], in.p, api.Task{})
+	if err != nil {
+		return err
+	}
+	input := api.ActionInput{Input: given.values, Texts: given.texts}
+	if in.o.dryRun && in.o.filtered() {
+		return explainTargets(ctx, c, in.o.targetFlags)
+	}
+	if described.Actions[i].ReadOnly {
+		return askAction(ctx, c, in, module, name, input)
+	}
+	if in.batch > 0 && in.o.concurrency == 0 {
+		in.o.concurrency = in.batch
+	}
+	return launch(ctx, c.app, in.o, newJob{
+		does: module + " " + name,
+		send: ordered(api.JobAction, func(order api.JobOrder) api.JobActionRequest {
+			return api.JobActionRequest{JobOrder: order, ActionInput: input, Module: module, Action: name}
+		}),
+	})
+}
+
+// explainTargets says which nodes a filter leaves, and why.
+func explainTargets(ctx context.Context, c *call, t targetFlags) error {
+	targets, err := readTargets(c.app, t)
+	if err != nil {
+		return err
+	}
+	list, err := ask(ctx, c.app, api.NodeMatch, api.NodeMatchRequest{Targets: targets})
+	if err != nil {
+		return err
+	}
+	return printMatches(c, list.Items)
+}
+
+// askAction asks an action that only reads.
+func askAction(ctx context.Context, c *call, in *actionRunInput, module, name string, input api.ActionInput) error {
+	targets, err := readTargets(c.app, in.o.targetFlags)
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	answers := newAnswers(c, in.display)
+	request := api.ActionAskRequest{
+		Module: module, Action: name, ActionInput: input, Targets: targets, Timeout: in.o.timeout.Milliseconds(), Batch: in.batch,
+		BatchSleep: in.sleep.Milliseconds(), SkipDenied: in.o.skipDenied,
+	}
+	if in.o.dryRun {
+		return fault.New(fault.Invalid, "--dry-run explains conditions: give --fact, --class or another one; which nodes names mean is plain")
+	}
+	err = api.ActionAsk.Each(ctx, client, request, func(e api.ActionEvent) error {
+		if e.Asked != nil {
+			return answers.begin(*e.Asked)
+		}
+		if e.Answer != nil {
+			return answers.add(*e.Answer)
+		}
+		return nil
+	})
+	if err != nil {
+		answers.interrupted()
+		return err
+	}
+	return answers.end()
+}
+
+// answerOf is an answer as the form of actions has it.
+func answerOf(a api.ActionAnswer) (action.Answer, error) {
+	answer := action.Answer{Message: a.Message, Data: []byte(a.Data), Millis: a.Milliseconds}
+	answer.Node = certname(a.Node)
+	return answer, answer.Code.UnmarshalText([]byte(a.State))
+}
+
+// describedAction reads the description that comes with a call.
+func describedAction(text json.RawMessage) (a action.Action, err error) {
+	return a, json.Unmarshal(text, &a)
+}
+
+// completeAction completes the module, then its action, then the fields of its input.
+func completeAction(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ctx := completing(cmd)
+		if len(args) == 0 {
+			list, err := ask(ctx, a, api.ActionList, api.ActionListRequest{})
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, m := range list.Items {
+				names = append(names, m.Module)
+			}
+			return beginning(names, begun), cobra.ShellCompDirectiveNoFileComp
+		}
+		m, err := ask(ctx, a, api.ActionShow, api.ActionShowRequest{Module: args[0]})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if len(args) == 1 {
+			var names []string
+			for _, action := range m.Actions {
+				names = append(names, action.Name)
+			}
+			return beginning(names, begun), cobra.ShellCompDirectiveNoFileComp
+		}
+		return inputsOf(m, args[1], args[2:], begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// inputsOf are the fields that an action takes and that were not given yet; of one that is begun, its values.
+func inputsOf(m api.ActionModule, name string, given []string, begun string) (offered []string) {
+	i := slices.IndexFunc(m.Actions, func(a api.Action) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	for _, f := range m.Actions[i].Inputs {
+		if slices.ContainsFunc(given, func(arg string) bool { return strings.HasPrefix(arg, f.Name+"=") }) {
+			continue
+		}
+		values := f.Values
+		if f.Type == "boolean" {
+			values = []string{"true", "false"}
+		}
+		if !strings.HasPrefix(begun, f.Name+"=") || len(values) == 0 {
+			if strings.HasPrefix(f.Name, begun) {
+				offered = append(offered, f.Name+"=\t"+f.Title)
+			}
+			continue
+		}
+		for _, value := range values {
+			if word := f.Name + "=" + value; strings.HasPrefix(word, begun) {
+				offered = append(offered, word)
+			}
+		}
+	}
+	return offered
+}
