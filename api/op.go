@@ -119,7 +119,7 @@ func (op Upload[Response]) Send(ctx context.Context, c *Client, body io.Reader) 
 
 // open begins the stream; the caller closes the answer's body.
 func (op Stream[Request, Event]) open(ctx context.Context, c *Client, request Request) (*http.Response, error) {
-	return c.open(ctx, op.Operation(), request, nil, "")
+	return c.perform(ctx, op.Operation(), request)
 }
 
 // All calls a list operation page by page and hands every item to each.

@@ -94,7 +94,10 @@ func (d *daemon) newRules(ctx context.Context) (orders.Rules, error) {
 func (d *daemon) settingsFile() string { return filepath.Join(d.Data, "puppet-settings.json") }
 
 // asker reads what Puppet said of its settings.
-func (d *daemon) asker() puppetenv.Asker { return puppetenv.Asker{Kept: d.settingsFile()} }
+func (d *daemon) asker() puppetenv.Asker {
+	path, _ := findPuppet(d.Puppet) // without it there is nothing that it said
+	return puppetenv.Asker{Puppet: path, Kept: d.settingsFile()}
+}
 
 // knownClasses are the classes of the node's last catalog; nil: they are not known.
 func (d *daemon) knownClasses() []string {

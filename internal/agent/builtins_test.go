@@ -6,8 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/builtin"
 	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
 	"github.com/tutti-project/tutti/internal/agent/builtin/puppet"
+	"github.com/tutti-project/tutti/internal/agent/builtin/resource"
 	"github.com/tutti-project/tutti/internal/agent/builtin/self"
 	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/agent/orders"
@@ -28,8 +27,8 @@ import (
 // Descriptions are only decoded when an agent starts: here they are checked.
 func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
 	t.Parallel()
-	all, _ := builtins(puppet.Config{})
-	for _, m := range append(all, self.Module(self.Config{})) {
+	all, _ := builtins(puppet.Config{Run: orders.PreparePuppet(orders.Node{})})
+	for _, m := range append(all, self.Module(self.Config{}), resource.Module(resource.Config{}), resource.Puppetral(resource.Config{})) {
 		described, err := action.Parse(m.Name, m.Metadata)
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
@@ -38,7 +37,7 @@ func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
 		var names []string
 		for _, a := range described.Actions {
 			names = append(names, a.Name)
-			if a.Description == "" || a.Timeout == 0 || a.ReadOnly != (a.Shown() == action.Always) {
+			if a.Description == "" || a.Timeout == 0 || a.ReadOnly && a.Shown() != action.Always {
 				t.Errorf("%s %s: description %q, timeout %v, display %s", m.Name, a.Name, a.Description, a.Timeout, a.Shown())
 			}
 			for _, text := range [][]byte{a.Input, a.Results} {
@@ -53,7 +52,7 @@ func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(slices.Sorted(maps.Keys(m.Calls)), names); diff != "" || described.Version == "" {
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(functions(m))), names); diff != "" || described.Version == "" {
 			t.Errorf("%s: its functions and its actions (-functions +actions):\n%s", m.Name, diff)
 		}
 		for _, off := range m.Off {
@@ -126,24 +125,6 @@ func TestFactsAreThoseThatWereResolvedLast(t *testing.T) {
 	}
 }
 
-func TestClassesAreThoseOfPuppet(t *testing.T) {
-	t.Parallel()
-	d := testDaemon(t)
-	file := filepath.Join(d.Data, "classes.txt")
-	if err := os.WriteFile(d.settingsFile(), []byte(`{"names":"x","settings":{"classfile":"`+file+`"}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := d.classes(); len(got) != 0 || err != nil {
-		t.Errorf("without a file: %q, %v", got, err)
-	}
-	if err := os.WriteFile(file, []byte("settings\nntp::service\nntp\nntp\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := d.classes(); !slices.Equal(got, []string{"ntp", "ntp::service", "settings"}) || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
 func TestBuiltInsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	d := testDaemon(t)
@@ -162,11 +143,11 @@ func TestBuiltInsOfAnAgent(t *testing.T) {
 		}
 	}
 	slices.Sort(off)
-	if !slices.Equal(names, []string{"service", "package", "process", "filemgr", "rpcutil"}) || !slices.Equal(off, []string{"filemgr remove", "filemgr touch"}) {
+	if !slices.Equal(names, []string{"service", "package", "process", "filemgr", "puppet", "resource", "puppetral", "rpcutil"}) || !slices.Equal(off, []string{"filemgr remove", "filemgr touch"}) {
 		t.Errorf("modules %q, off %q", names, off)
 	}
 	c, err := own[0].Actions["start"].Prepare(t.Context(), orders.Order{Params: []byte(`{"service":"x"}`)})
-	if diff := cmp.Diff([]string{"errand", "action", "--puppet", "/opt/x/puppet", "service", "start"}, c.Args); diff != "" || err != nil || c.Path != "/bin/tutti" {
+	if diff := cmp.Diff([]string{"errand", "action", "--settings", d.settingsFile(), "--puppet", "/opt/x/puppet", "service", "start"}, c.Args); diff != "" || err != nil || c.Path != "/bin/tutti" {
 		t.Errorf("%v %s", err, diff)
 	}
 	var errs strings.Builder
@@ -192,4 +173,16 @@ func TestIdleModulesCostLittle(t *testing.T) {
 	}
 	t.Logf("%d modules cost %d bytes", len(own), cost)
 	runtime.KeepAlive(own)
+}
+
+// functions are all that a module does, by name.
+func functions(m builtin.Module) map[string]bool {
+	all := map[string]bool{}
+	for name := range m.Calls {
+		all[name] = true
+	}
+	for name := range m.Programs {
+		all[name] = true
+	}
+	return all
 }

@@ -65,7 +65,7 @@ func printCheck(a *app, check api.CodeCheck, all string) {
 		a.hint("%s; %s shows all", text, all)
 	}
 	if check.Cut > 0 {
-		a.hint("%d findings more were not kept: mend some of these, and deploy again", check.Cut)
+		a.hint("%s more were not kept: mend some of these, and deploy again", fault.Count(check.Cut, "finding"))
 	}
 	a.hint("%s", checkedText(check))
 }

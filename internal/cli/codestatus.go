@@ -83,7 +83,7 @@ func printCodeStatus(to print.Printer, s api.CodeStatus, check bool) error {
 		fmt.Fprintln(&text, checkedText(*s.Check))
 		tellFindings(&text, s.Check.Findings)
 		if s.Check.Cut > 0 {
-			fmt.Fprintf(&text, "  %d findings more were not kept\n", s.Check.Cut)
+			fmt.Fprintf(&text, "  %s more were not kept\n", fault.Count(s.Check.Cut, "finding"))
 		}
 	case s.Check != nil && s.Check.Mistakes > 0:
 		fmt.Fprintln(&text, "It was deployed with "+fault.Count(s.Check.Mistakes, "mistake")+":")

@@ -104,6 +104,10 @@ var flagValues = map[string]completion{
 	"puppet-ssldir":    {dirs: true},
 	"query":            {files: true},
 	"params":           {files: true},
+	"module":           {ask: offerModules},
+	"fact":             {none: "a condition on facts: NAME=VALUE"},
+	"select":           {none: "an expression"},
+	"limit-seed":       {none: "a number"},
 
 	"tutti ca list --state":                 {fixed: []string{"requested", "signed", "revoked"}},
 	"tutti preview list --state":            {fixed: []string{"compiling", "ready", "cancelled"}},

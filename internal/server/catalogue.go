@@ -11,7 +11,7 @@ import (
 )
 
 // openCatalogue makes what knows which modules nodes have.
-func (p *parts) openCatalogue(ctx context.Context) (*catalogue.Service, error) {
+func openCatalogue(ctx context.Context, p *parts) (*catalogue.Service, error) {
 	return catalogue.Open(ctx, catalogue.Parts{
 		Store: p.store.Catalogue,
 		Ask:   sender{p.agents}.Ask,

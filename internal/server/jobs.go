@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/action/invoke"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
@@ -28,7 +28,7 @@ func (p *parts) openJobs(c Config) error {
 		Sender:   sender{p.agents},
 		Resolver: p.resolver,
 		Graph:    appgraph.Service{Store: p.store.Catalogs},
-		Gate:     p.gate(),
+		Gate:     gateOver(p.store),
 		Sealer:   key,
 		Ends:     target.LockedOut{Certificates: p.store.Authority},
 		Reports:  checkin.Runs{Reports: p.store.Reports, Breakages: p.store.Queue, Delivery: p.deliver},
@@ -57,18 +57,13 @@ func (p *parts) openTargets() {
 		Applications: appgraph.Service{Store: p.store.Catalogs},
 		Certificates: p.store.Authority,
 		Connected:    p.agents.nodes,
-		Narrower:     target.Narrower{Inventory: p.store.Queries, Modules: p.catalogue, Asker: p.calls, Gate: p.gate()},
+		Narrower:     target.Narrower{Inventory: p.store.Queries, Modules: p.catalogue, Asker: p.calls, Gate: gateOver(p.store)},
 	}
 }
 
-// gate says what somebody may do with nodes.
-func (p *parts) gate() target.Gate {
-	return target.Gate{Scopes: target.Scopes{Inventory: p.store.Queries}, Nodes: p.store.Nodes}
-}
-
-// invoker calls actions.
-func (p *parts) invoker() invoke.Service {
-	return invoke.Service{Catalogue: p.catalogue, Resolver: p.resolver, Gate: p.gate(), Asker: p.calls}
+// gateOver says what somebody may do with nodes.
+func gateOver(store *sql.Store) target.Gate {
+	return target.Gate{Scopes: target.Scopes{Inventory: store.Queries}, Nodes: store.Nodes}
 }
 
 // jobFigures registers what the jobs can be asked for.

@@ -130,7 +130,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
 		return p, err
 	}
-	if p.catalogue, err = p.openCatalogue(ctx); err != nil {
+	if p.catalogue, err = openCatalogue(ctx, p); err != nil {
 		return p, err
 	}
 	p.openAccess()

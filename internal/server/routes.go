@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/invoke"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -48,7 +49,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Presences:  presences{p.agents},
 		Asker:      asking{p.calls, presences{p.agents}},
 		Catalogue:  p.catalogue,
-		Invoker:    p.invoker(),
+		Invoker:    invoke.Service{Catalogue: p.catalogue, Resolver: p.resolver, Gate: gateOver(p.store), Asker: p.calls},
 		Judges:     p.resolver,
 		Targets:    p.resolver,
 		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},

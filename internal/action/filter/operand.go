@@ -164,7 +164,7 @@ func (r *reader) answer(q Query, f *Field) operand {
 			return reading{state: failing, why: "the node could not answer " + q.String() + ": " + cut(answer.Problem, 200)}
 		}
 		value := plain(answer.Fields[f.Name])
-		if !f.Type.has(value) {
+		if !f.Type.Has(value) {
 			return reading{state: failing, why: fmt.Sprintf("the node answered %s with %s, which is no %s", slot, show(value), f.Type)}
 		}
 		if value == nil {
@@ -174,8 +174,8 @@ func (r *reader) answer(q Query, f *Field) operand {
 	}}
 }
 
-// has says whether a value is of the type, or not there.
-func (t Type) has(value any) bool {
+// Has says whether a value is of the type, or not there.
+func (t Type) Has(value any) bool {
 	switch value.(type) {
 	case nil:
 		return true

@@ -38,7 +38,7 @@ func Parse(name string, text []byte, groups Groups) (Policy, error) {
 	said := false
 	for number, fields := range lines(text) {
 		if number < 0 {
-			return p, fault.New(fault.Invalid, "%s: it has more than %d bytes or %d rows", name, MaxBytes, MaxRows)
+			return p, fault.New(fault.Invalid, "%s: it has more than %d bytes, or more than %d rows", name, MaxBytes, MaxRows)
 		}
 		words := strings.Fields(fields)
 		if words[0] == "policy" {
@@ -198,7 +198,7 @@ func ParseGroups(name string, text []byte) (Groups, error) {
 	groups := Groups{}
 	for number, line := range lines(text) {
 		if number < 0 {
-			return nil, fault.New(fault.Invalid, "%s: it has more than %d bytes or %d rows", name, MaxBytes, MaxRows)
+			return nil, fault.New(fault.Invalid, "%s: it has more than %d bytes, or more than %d rows", name, MaxBytes, MaxRows)
 		}
 		words := strings.Fields(line)
 		if !groupForm.MatchString(words[0]) {

@@ -68,7 +68,7 @@ func (h *calls) ask(w http.ResponseWriter, r *http.Request, begin func(any) erro
 	if len(prepared.Nodes) == 0 {
 		return nil, fault.New(fault.NotFound, "no node is meant by these targets; nobody was asked")
 	}
-	if err := begin(subject{fmt.Sprintf("%s %s on %d nodes", request.Module, request.Action, len(prepared.Nodes))}); err != nil {
+	if err := begin(subject{fmt.Sprintf("%s %s on %s", request.Module, request.Action, fault.Count(len(prepared.Nodes), "node"))}); err != nil {
 		return nil, err
 	}
 	s := callStream{opened(h.streams, w, r)}

@@ -114,7 +114,8 @@ func runResults(o orders.Output) (jsontext.Value, error) {
 func summarize(r pxp.PuppetResults) string {
 	text := r.Error
 	if len(r.Metrics) > 0 {
-		text = fmt.Sprintf("Puppet ran in the environment %s: %s; %d of %d resources changed, %d failed", r.Environment, r.Status, r.Metrics["changed"], r.Metrics["total"], r.Metrics["failed"])
+		text = fmt.Sprintf("Puppet ran in the environment %s: %s; %d of %s changed, %d failed", r.Environment, r.Status, r.Metrics["changed"],
+			fault.Count(r.Metrics["total"], "resource"), r.Metrics["failed"])
 		if r.Pending > 0 {
 			text += fmt.Sprintf(", %d would change without noop", r.Pending)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // status is how Puppet's agent stands.
@@ -68,10 +69,8 @@ func words(seconds int64) string {
 	days, rest := seconds/86400, seconds%86400
 	hours, minutes, left := rest/3600, rest%3600/60, rest%60
 	switch {
-	case days > 1:
-		return fmt.Sprintf("%d days %d hours %d minutes %02d seconds", days, hours, minutes, left)
-	case days == 1:
-		return fmt.Sprintf("1 day %d hours %d minutes %02d seconds", hours, minutes, left)
+	case days > 0:
+		return fmt.Sprintf("%s %d hours %d minutes %02d seconds", fault.Count(int(days), "day"), hours, minutes, left)
 	case hours > 0:
 		return fmt.Sprintf("%d hours %d minutes %02d seconds", hours, minutes, left)
 	case minutes > 0:
