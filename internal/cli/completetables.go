@@ -170,6 +170,8 @@ var flagValues = map[string]completion{
 	"columns":          {none: "what the first line prints"},
 	"sort":             {none: "what the first line prints"},
 	"limit":            {none: "a number"},
+	"batch":            {none: "a number"},
+	"batch-sleep":      {none: "a duration"},
 	"count":            {none: "a number"},
 	"sample":           {none: "a number"},
 	"least":            {none: "a number"},

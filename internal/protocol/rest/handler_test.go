@@ -301,7 +301,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
 		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
+		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t), Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobOrders: b.jobs, JobFiles: b.records,

@@ -98,7 +98,7 @@ func (b bench) path(op api.Operation, caller who, own bool, foreign string) stri
 	if user == "" {
 		user = api.Me
 	}
-	return api.Prefix + strings.NewReplacer("{name}", node, "{environment}", env, "{id}", report, "{compilation}", map[bool]string{true: "1", false: "2"}[own], "{user}", user, "{token}", "none", "{role}", "none", "{group}", "none", "{task}", "none", "{type}", "File", "{module}", "lamp").Replace(op.Path)
+	return api.Prefix + strings.NewReplacer("{name}", node, "{environment}", env, "{id}", report, "{compilation}", map[bool]string{true: "1", false: "2"}[own], "{user}", user, "{token}", "none", "{role}", "none", "{group}", "none", "{task}", "none", "{type}", "File", "{module}", "lamp", "{action}", "status").Replace(op.Path)
 }
 
 // pastJob is a job that is over, which the caller ordered, or somebody else.
@@ -125,6 +125,9 @@ func (b bench) pastJob(t *testing.T, caller who, own bool) string {
 func body(op api.Operation) []byte {
 	if op.Name == api.SessionOpen.Name {
 		return []byte(`{"seconds":-1}`)
+	}
+	if op.Name == api.ActionAsk.Name {
+		return []byte(`{"targets":{"nodes":["web-1"]}}`)
 	}
 	return []byte(`{}`)
 }

@@ -29,7 +29,7 @@ func (present) Ask(_ context.Context, q call.Question, tell func(action.Answer))
 		}
 		tell(action.Answer{Node: node, Code: action.Silent})
 	}
-	if q.Timeout > time.Minute {
+	if q.Timeout <= 0 || q.Timeout > 2*time.Minute {
 		panic("nobody waits for ever")
 	}
 }

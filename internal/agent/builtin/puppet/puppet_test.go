@@ -349,11 +349,11 @@ func TestLogsAreBounded(t *testing.T) {
 			t.Errorf("%.200q: %d lines, want %d: %.200s", report, got, want, last)
 		}
 	}
-	if n, last := count("---\nlogs:\n" + strings.Repeat(line, 1001)); n != 1001 || !strings.Contains(last, "the first 1000 lines are shown") {
+	if n, last := count("---\nlogs:\n" + strings.Repeat(line, 1001)); n != 1001 || !strings.Contains(last, "; 1000 lines are shown") {
 		t.Errorf("%d %s", n, last)
 	}
 	long := "- level: info\n  message: " + strings.Repeat("y", 1<<20) + "\n"
-	if n, last := count("---\nlogs:\n" + strings.Repeat(long, 6)); n != 4 || !strings.Contains(last, "the first 3 lines are shown") {
+	if n, last := count("---\nlogs:\n" + strings.Repeat(long, 6)); n != 4 || !strings.Contains(last, "; 3 lines are shown") {
 		t.Errorf("%d %.200s", n, last)
 	}
 }

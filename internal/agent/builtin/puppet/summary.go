@@ -189,7 +189,7 @@ func logsIn(path string) ([]logLine, error) {
 		logs = append(logs, logLine{TimeUTC: at, Time: at, Level: line.Level, Source: line.Source, Message: strings.TrimRight(line.Message, "\n")})
 	}
 	if !whole {
-		last := logLine{Level: "warning", Source: "tutti", Message: fmt.Sprintf("there is more in %s; %s of it are shown", path, fault.Count(len(logs), "line"))}
+		last := logLine{Level: "warning", Source: "tutti", Message: fmt.Sprintf("there is more in %s; %s are shown", path, fault.Count(len(logs), "line"))}
 		if len(logs) > 0 {
 			last.Time, last.TimeUTC = logs[len(logs)-1].Time, logs[len(logs)-1].TimeUTC
 		}
