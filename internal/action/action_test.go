@@ -95,8 +95,11 @@ func TestArguments(t *testing.T) {
 		code   action.Code
 	}{
 		{texts{"mount": "/var"}, nil, `{"limit":90,"mount":"/var"}`, 0},
-		{texts{"mount": "/var", "limit": "5", "deep": "true", "factor": "1.5", "tags": "a,b"}, nil,
-			`{"deep":true,"factor":1.5,"limit":5,"mount":"/var","tags":["a","b"]}`, 0},
+		{
+			texts{"mount": "/var", "limit": "5", "deep": "true", "factor": "1.5", "tags": "a,b"},
+			nil,
+			`{"deep":true,"factor":1.5,"limit":5,"mount":"/var","tags":["a","b"]}`, 0,
+		},
 		{texts{"mount": "/1", "any": `{"a":1}`, "tags": `["x"]`}, nil, `{"any":{"a":1},"limit":90,"mount":"/1","tags":["x"]}`, 0},
 		{texts{"mount": "/1", "any": "text"}, nil, `{"any":"text","limit":90,"mount":"/1"}`, 0},
 		{nil, map[string]json.RawMessage{"mount": json.RawMessage(`"/var"`)}, `{"limit":90,"mount":"/var"}`, 0},
@@ -220,8 +223,10 @@ func TestAggregates(t *testing.T) {
 		{action.Aggregate{Function: action.Average, Field: "n"}, []string{"Average: 4.000"}},
 		{action.Aggregate{Function: action.Average, Field: "n", Format: "mean %.1f"}, []string{"mean 4.0"}},
 		{action.Aggregate{Function: action.Sum, Field: "n"}, []string{"Total: 12.000"}},
-		{action.Aggregate{Function: action.BooleanSummary, Field: "b", Labels: map[string]string{"true": "enabled", "false": "disabled"}},
-			[]string{" enabled = 2", "disabled = 1"}},
+		{
+			action.Aggregate{Function: action.BooleanSummary, Field: "b", Labels: map[string]string{"true": "enabled", "false": "disabled"}},
+			[]string{" enabled = 2", "disabled = 1"},
+		},
 		{action.Aggregate{Function: action.Distribution, Field: "n"}, []string{"█    █             █  min: 1  max: 8"}},
 		{action.Aggregate{Function: action.Sum, Field: "nothing"}, nil},
 	} {

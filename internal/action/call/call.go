@@ -97,7 +97,7 @@ func (c *Caller) ask(ctx context.Context, q Question, nodes []fleet.Certname, te
 		c.close(r)
 	}()
 	go r.send(limited, c.sender)
-	for told := 0; told < len(nodes); told++ {
+	for range nodes {
 		select {
 		case a := <-r.answers:
 			c.hand(a, tell)
@@ -174,7 +174,7 @@ func (c *Caller) Answered(ctx context.Context, reply Reply) bool {
 	}
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.life, cancel)()
+	defer context.AfterFunc(r.life, cancel)() //nolint:contextcheck // it ends with the call, or with ctx
 	if a.bytes > 0 && c.budget.Acquire(either, a.bytes) != nil {
 		return true // the call is over
 	}

@@ -12,7 +12,7 @@ import (
 
 // read answers a blocking request for what changes nothing. Nothing is kept of it, so that it costs the disk nothing.
 func (e *Engine) read(ctx context.Context, o Order, a Action, subject string) {
-	err := e.turns.reads(o.Transaction, a.limit(e.cfg.MaxRun), func(limited context.Context) { e.answerRead(limited, o, a, subject) })
+	err := e.turns.reads(ctx, o.Transaction, a.limit(e.cfg.MaxRun), func(limited context.Context) { e.answerRead(limited, o, a, subject) })
 	if err == nil || errors.Is(err, errClosing) || errors.Is(err, errReading) {
 		return // there is one answer, or the next agent gives it when it is asked again
 	}

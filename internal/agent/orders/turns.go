@@ -97,8 +97,8 @@ func (t *turns) begin(a *active) {
 	}
 }
 
-// reads lets an answer be found for as long as limit.
-func (t *turns) reads(transaction string, limit time.Duration, answer func(context.Context)) error {
+// reads lets an answer be found for as long as limit, also after ctx is done.
+func (t *turns) reads(ctx context.Context, transaction string, limit time.Duration, answer func(context.Context)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -109,10 +109,10 @@ func (t *turns) reads(transaction string, limit time.Duration, answer func(conte
 	case len(t.readers) >= maxReading:
 		return fault.New(fault.Unavailable, "%s: it answers %d questions; ask again later", pxp.Full, maxReading)
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooLong)
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errTooLong)
 	t.readers[transaction] = cancel
 	t.works.Go(func() {
-		answer(ctx)
+		answer(limited)
 		cancel()
 		t.mu.Lock()
 		defer t.mu.Unlock()
