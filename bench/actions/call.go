@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -130,35 +129,60 @@ const patience = time.Minute
 // ask asks an action, and gives what each node is told as. Each is told exactly once, or it is an error. meanwhile is told how many
 // answers there are.
 func (b *bench) ask(ctx context.Context, a called, names []string, meanwhile func(answers int)) (map[string]string, error) {
-	states := make(map[string]string, len(names))
-	asked := 0
+	heard := tally{states: make(map[string]string, len(names))}
 	request := api.ActionAskRequest{
 		Module: a.module, Action: a.action, ActionInput: api.ActionInput{Texts: a.texts}, Targets: api.JobTargets{All: true}, Timeout: patience.Milliseconds(),
 	}
 	err := api.ActionAsk.Each(ctx, b.api, request, func(e api.ActionEvent) error {
-		switch {
-		case e.Asked != nil:
-			asked = e.Asked.Nodes
-		case e.Answer != nil:
-			if _, twice := states[e.Answer.Node]; twice {
-				return fmt.Errorf("%s is told twice", e.Answer.Node)
-			}
-			states[e.Answer.Node] = e.Answer.State
-			if meanwhile != nil {
-				meanwhile(len(states))
-			}
+		if err := heard.take(e); err != nil {
+			return err
+		}
+		if e.Answer != nil && meanwhile != nil {
+			meanwhile(len(heard.states))
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	lost := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, told := states[name]; return told })
-	if len(lost) > 0 || asked != len(names) || len(states) != len(names) {
-		return nil, fmt.Errorf("of %d nodes %d were asked, %d are told, and %d of them are lost: %.3q", len(names), asked, len(states), len(lost), lost)
-	}
-	return states, nil
+	return heard.states, heard.complete(names)
 }
+
+// tally is what was heard of a call.
+type tally struct {
+	asked  int
+	states map[string]string // of nodes
+}
+
+func (t *tally) take(e api.ActionEvent) error {
+	if e.Asked != nil {
+		t.asked = e.Asked.Nodes
+	}
+	if e.Answer == nil {
+		return nil
+	}
+	if _, twice := t.states[e.Answer.Node]; twice {
+		return fmt.Errorf("%s is told twice: %w", e.Answer.Node, errTold)
+	}
+	t.states[e.Answer.Node] = e.Answer.State
+	return nil
+}
+
+// complete says whether exactly these nodes were asked and told.
+func (t *tally) complete(names []string) error {
+	var lost []string
+	for _, name := range names {
+		if _, told := t.states[name]; !told {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 || t.asked != len(names) || len(t.states) != len(names) {
+		return fmt.Errorf("of %d nodes %d were asked, %d are told, and %d are lost, %q first: %w", len(names), t.asked, len(t.states), len(lost), append(lost, "")[0], errTold)
+	}
+	return nil
+}
+
+var errTold = errors.New("not every node is told exactly once")
 
 var errState = errors.New("a node did not answer as it does")
 
