@@ -105,7 +105,7 @@ race: test-deps build ## every test with the race detector, also where Go waits 
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/compiler/ruby/testdata/modules.txt
@@ -148,6 +148,9 @@ bench-broker: build ## agents' connections: memory, connections per second, orde
 
 bench-jobs: build ## orders to 10 000 simulated agents: pings, jobs, output, a reconnect storm
 	$(GO) run ./bench/jobs
+
+bench-actions: build ## calls of actions on 2 000 and 10 000 simulated agents: reading, acting, with nodes that reconnect
+	$(GO) run ./bench/actions
 
 bench-events: bench-deps build ## delay from what happens in a Puppet run to the line of who watches
 	$(GO) run ./bench/events
@@ -192,5 +195,5 @@ check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
-.PHONY: bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
+.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
 .PHONY: fmt generate verify check man release

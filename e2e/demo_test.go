@@ -16,7 +16,7 @@ var hostDirs = []string{"/etc/puppet", "/etc/puppetlabs", "/var/lib/puppet", "/v
 
 // `tutti demo` is the first thing a newcomer sees: a server, two real agents that each
 // make at least 20 resources, a second run without changes, what the server knows, orders to
-// both nodes and to 200 simulated ones, a change on its way to the fleet and back, and nothing left behind.
+// both nodes and to 200 simulated ones, actions that ask them all and look at a resource, a change on its way to the fleet and back, and nothing left behind.
 func TestDemo(t *testing.T) {
 	begin(t, 200)
 	scratch, home := t.TempDir(), t.TempDir()
@@ -44,6 +44,7 @@ func TestDemo(t *testing.T) {
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
 		"$ tutti command run 'uname; whoami' --where 'facts.simulated = true' --yes --quiet\n", "Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
 		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
+	tellsOfActions(t, r.out)
 	contains(t, r.out, "$ tutti compile queue\n", "Nothing is to be compiled.", "workers = 6", "    live: ")
 	if counts := regexp.MustCompile(`(?m)^compiled for (\d+) of 202 nodes; the role web is on (\d+) nodes$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
 		t.Errorf("not exactly the nodes of the role were compiled: %q", counts)
@@ -68,6 +69,18 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo left process %d: %s", p.pid, p.command)
 		}
 	}
+}
+
+// tellsOfActions reads what two actions say: one of all nodes, where the simulated ones say the same and are told together, and one of
+// the real ones, which are on one machine and see the same.
+func tellsOfActions(t *testing.T, told string) {
+	t.Helper()
+	_, told, _ = strings.Cut(told, "$ tutti action run service status service=puppet --all\n")
+	asked, told, _ := strings.Cut(told, "$ tutti action run resource find type=user title=root --targets web-1.demo.test,db-1.demo.test\n")
+	found, _, _ := strings.Cut(told, "\n== ")
+	contains(t, asked, "same on 200 nodes: sim-0001.demo.test, ", "(190 more)\n                  Status: running\n", "Provider: simulated\n",
+		"same on 2 nodes: db-1.demo.test, web-1.demo.test\n", "Summary of Status:\n", "\n202 of 202 nodes answered ok in ")
+	contains(t, found, "same on 2 nodes: db-1.demo.test, web-1.demo.test\n", `"password":"[redacted]"`, `"uid":0`, "Managed: false\n", "\n2 of 2 nodes answered ok in ")
 }
 
 // tellsOfAChange reads the end of the demo. The numbers of one step have to agree with those of the others.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/bench/rivals/measure"
-	"github.com/tutti-project/tutti/internal/sim"
 )
 
 const allCase = "job over all"
@@ -25,7 +25,7 @@ func (b *bench) smallJob(ctx context.Context) (measure.Row, error) {
 			if err != nil {
 				return nil, err
 			}
-			sent, done = append(sent, course.sent), append(done, course.done)
+			sent, done = append(sent, course.Sent), append(done, course.Done)
 		}
 		latency := measure.Summarize(done)
 		return map[string]float64{"sent_s": measure.Summarize(sent).P50.Seconds(), "p50_s": latency.P50.Seconds(), "max_s": latency.Max.Seconds()}, nil
@@ -43,85 +43,25 @@ func (b *bench) allJob(ctx context.Context) (measure.Row, error) {
 		}
 		latency := measure.Summarize(answers)
 		return map[string]float64{
-			"sent_s": course.sent.Seconds(), "done_s": course.done.Seconds(), "api_asks": float64(latency.Count),
+			"sent_s": course.Sent.Seconds(), "done_s": course.Done.Seconds(), "api_asks": float64(latency.Count),
 			"api_p50_ms": latency.P50.Seconds() * 1e3, "api_p99_ms": latency.P99.Seconds() * 1e3, "api_max_ms": latency.Max.Seconds() * 1e3,
 		}, err
 	})
 }
 
-// course is how long a job took from its order on.
-type course struct{ sent, done time.Duration }
-
 // command orders `uptime` and follows the job to its end. Then every row must be there, and be true.
-func (b *bench) command(ctx context.Context, targets api.JobTargets, names []string) (course, error) {
+func (b *bench) command(ctx context.Context, targets api.JobTargets, names []string) (simfleet.Course, error) {
 	start := time.Now()
 	request := api.JobCommandRequest{JobOrder: api.JobOrder{Targets: targets}, Command: "uptime"}
 	started, err := api.JobCommand.Call(ctx, b.api, request)
 	if err != nil {
-		return course{}, err
+		return simfleet.Course{}, err
 	}
-	c, err := b.follow(ctx, start, started.Job.ID)
+	c, err := simfleet.Follow(ctx, b.api, start, started.Job.ID)
 	if err != nil {
 		return c, err
 	}
-	return c, b.complete(ctx, started.Job.ID, names)
-}
-
-// follow asks for the job until it is over.
-func (b *bench) follow(ctx context.Context, start time.Time, id string) (course, error) {
-	var c course
-	tick := time.NewTicker(25 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		job, err := api.JobShow.Call(ctx, b.api, api.JobRequest{Job: id})
-		if err != nil {
-			return c, err
-		}
-		if c.sent == 0 && job.Counts["waiting"] == 0 && job.State != "queued" {
-			c.sent = time.Since(start)
-		}
-		switch job.State {
-		case "finished":
-			c.done = time.Since(start)
-			return c, nil
-		case "failed", "stopped":
-			return c, fmt.Errorf("the job ended %s: %v", job.State, job.Counts)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return c, fmt.Errorf("the job goes on (%v): %w", job.Counts, ctx.Err())
-		}
-	}
-}
-
-// complete reads all rows of a job: each node has one that succeeded, and the node says so, too.
-func (b *bench) complete(ctx context.Context, id string, names []string) error {
-	left := map[string]bool{}
-	for _, name := range names {
-		left[name] = true
-	}
-	request := api.JobRunsRequest{Job: id, Limit: 1000}
-	for {
-		page, err := api.JobRuns.Call(ctx, b.api, request)
-		if err != nil {
-			return err
-		}
-		for _, run := range page.Items {
-			did := sim.Execution{Node: run.Node, Transaction: run.Transaction}
-			if wrong := sim.Judge(sim.Verdict{Execution: did, State: run.State, ExitCode: run.ExitCode}, b.fleet.Recorder().Count(did)); wrong != "" {
-				return fmt.Errorf("job %s: %s", id, wrong)
-			}
-			delete(left, run.Node)
-		}
-		if request.After = page.Next; page.Next == "" {
-			break
-		}
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("job %s: %d nodes have no row", id, len(left))
-	}
-	return nil
+	return c, b.fleet.Complete(ctx, b.api, started.Job.ID, names)
 }
 
 // taskName writes as much as its parameter says; simulated nodes know what to do.
@@ -163,12 +103,12 @@ func (b *bench) output(ctx context.Context) (measure.Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := b.follow(ctx, start, started.Job.ID)
+		c, err := simfleet.Follow(ctx, b.api, start, started.Job.ID)
 		if err != nil {
 			return nil, err
 		}
 		stop()
-		figures := map[string]float64{"sent_s": c.sent.Seconds(), "done_s": c.done.Seconds(), "peak_rss_mb": float64(<-peak) / 1e6}
-		return figures, b.complete(ctx, started.Job.ID, b.names[:b.Writers])
+		figures := map[string]float64{"sent_s": c.Sent.Seconds(), "done_s": c.Done.Seconds(), "peak_rss_mb": float64(<-peak) / 1e6}
+		return figures, b.fleet.Complete(ctx, b.api, started.Job.ID, b.names[:b.Writers])
 	})
 }

@@ -14,9 +14,9 @@ var demoCommand = verb[demoCommandInput]{
 	prints: silent,
 	long: `Start a server in a scratch directory, deploy a sample control repository, let two real puppet agents apply it
 below that directory, and show what the server knows of them. Then a tutti agent starts beside each of the two, simulated
-nodes join, and Puppet runs, a task and commands are ordered from the server. A commit reaches the nodes that it touches. In the end a
-change of a template is previewed and released in waves; another one is stopped by its failures and taken back. With less than a hundred
-simulated nodes the first one is taken back instead. Everything is removed at the end.
+nodes join, Puppet runs, a task and commands are ordered from the server, and actions ask nodes how they are. A commit reaches the
+nodes that it touches. In the end a change of a template is previewed and released in waves; another one is stopped by its failures
+and taken back. With less than a hundred simulated nodes the first one is taken back instead. Everything is removed at the end.
 
 It needs Debian's packages puppet-agent, git and puppet-module-puppetlabs-{concat,inifile,stdlib}.`,
 	example: "  tutti demo\n  tutti demo --keep --nodes 2000      # stays up until Ctrl-C",

@@ -166,6 +166,28 @@ func TestANodeThatComesBackIsAskedAgain(t *testing.T) {
 	})
 }
 
+// A node that is back before anybody saw that it had left is asked again, too: its first connection may have taken the question with it.
+func TestANodeThatWasNeverSeenToLeaveIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		times := 0
+		n := newNodes(map[fleet.Certname]act{"a": func(n *nodes, node fleet.Certname, r pxp.Request) error {
+			if times++; times == 1 {
+				go func() {
+					<-time.After(time.Second)
+					n.caller.Came(node)
+				}()
+				return nil
+			}
+			return says(time.Second, call.Reply{})(n, node, r)
+		}})
+		want := []action.Answer{{Node: "a", Millis: 2000}}
+		if diff := cmp.Diff(want, n.ask(t.Context(), call.Question{Timeout: 10 * time.Second})); diff != "" || times != 2 {
+			t.Errorf("asked %d times: %s", times, diff)
+		}
+	})
+}
+
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

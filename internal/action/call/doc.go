@@ -5,7 +5,7 @@
 //
 //	asked ──► answered: done, aborted, unknown action, missing data, invalid data, error
 //	  │ ▲
-//	  │ └ its connection ended, and it came back: it is asked again; it answers once
+//	  │ └ it has a new connection, whether or not the old one was seen to end: it is asked again; it is heard once
 //	  ├──► no answer   the time is over, and it is connected
 //	  └──► left        the time is over, and it is not
 //	not connected ──► offline

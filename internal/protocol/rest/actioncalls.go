@@ -108,7 +108,9 @@ func (s *callStream) event(e api.ActionEvent) error {
 	if err != nil {
 		return err
 	}
-	return s.send("event: " + api.StreamChanged + "\ndata: " + string(data) + "\n\n")
+	err = s.send("event: " + api.StreamChanged + "\ndata: " + string(data) + "\n\n")
+	_ = s.control.SetWriteDeadline(time.Time{}) // the next answer may take longer than a piece may take to be written
+	return err
 }
 
 func answerView(a action.Answer) api.ActionAnswer {
