@@ -68,5 +68,5 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 
 	agents["web-2"].kill()
 	eventually(t, time.Minute, "one agent", func() bool { return connected(t, s) == 1 })
-	says(6, `(?s)"color": "red".*web-2: offline.*1 of 2 nodes answered ok; offline: 1`, "lamp", "hall", "--all", "-o", "json")
+	says(6, `(?s)"color": "red".*web-2: offline.*1 of 2 nodes answered ok; offline: 1`, "lamp", "hall", "-n", "web-1,web-2", "-o", "json")
 }
