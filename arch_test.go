@@ -35,12 +35,13 @@ var ranks = map[string]int{
 	"internal/action/filter":  2,
 	"api":                     2,
 	// forms: what server and agent both read and write
-	"internal/action":          3,
-	"internal/action/ddl":      4,
-	"internal/action/skeleton": 4,
-	"internal/catalog":         3,
-	"internal/facts":           3,
-	"internal/facts/scan":      2, // facts, reports and received catalogs are read with it
+	"internal/action":           3,
+	"internal/action/ddl":       4,
+	"internal/action/skeleton":  4,
+	"internal/catalog":          3,
+	"internal/catalog/variants": 3,
+	"internal/facts":            3,
+	"internal/facts/scan":       2, // facts, reports and received catalogs are read with it
 	// cores: own their ports, import no core
 	"internal/action/call":      10,
 	"internal/action/catalogue": 10,

@@ -173,6 +173,8 @@ var flagValues = map[string]completion{
 	"batch":            {none: "a number"},
 	"batch-sleep":      {none: "a duration"},
 	"count":            {none: "a number"},
+	"variant":          {none: "a number"},
+	"ignore":           {none: "parameters of the type"},
 	"sample":           {none: "a number"},
 	"least":            {none: "a number"},
 	"concurrency":      {none: "a number"},

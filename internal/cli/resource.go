@@ -17,7 +17,7 @@ import (
 
 var resourceCommand = asking{noun{
 	use: "resource", short: "See which nodes have a resource, and where it differs",
-	verbs: []declared{resourceList, resourceVariants},
+	verbs: []declared{resourceList, resourceVariants, resourceLive},
 }}
 
 type resourceListInput struct {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/catalog/variants"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -24,7 +25,7 @@ func (h *questions) compareResources(ctx context.Context, request api.ResourceVa
 	if err != nil {
 		return list, err
 	}
-	var comparer inventory.Comparer
+	var comparer variants.Comparer
 	err = h.inventory.Ask(ctx, inventory.Question{Query: checked}, func(text json.RawMessage) error {
 		var row struct {
 			Certname   fleet.Certname  `json:"certname"`
@@ -41,7 +42,7 @@ func (h *questions) compareResources(ctx context.Context, request api.ResourceVa
 	}
 	comparisons, err := comparer.Comparisons()
 	for _, c := range comparisons {
-		list.Items = append(list.Items, comparisonOf(request, c))
+		list.Items = append(list.Items, c.ForAPI(request.Type, request.Title != ""))
 	}
 	return list, err
 }
@@ -67,19 +68,4 @@ func resourcesOf(request api.ResourceVariantsRequest) (pql.Checked, error) {
 		q.Columns = append(q.Columns, pql.Column{Field: pql.Field{Name: name}})
 	}
 	return pql.Check(q)
-}
-
-func comparisonOf(request api.ResourceVariantsRequest, c inventory.Comparison) api.ResourceComparison {
-	out := api.ResourceComparison{Type: request.Type, Title: c.Title, Nodes: c.Nodes, Differing: append([]string{}, c.Differing...)}
-	for _, v := range c.Variants {
-		variant := api.ResourceVariant{Nodes: v.Nodes}
-		for _, node := range v.Examples {
-			variant.Examples = append(variant.Examples, string(node))
-		}
-		if request.Title != "" {
-			variant.Parameters = v.Parameters
-		}
-		out.Variants = append(out.Variants, variant)
-	}
-	return out
 }

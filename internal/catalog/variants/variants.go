@@ -1,4 +1,12 @@
-package inventory
+// Package variants compares resources of many nodes: which sets of parameters there are, how many nodes have each, and in what they differ. The same is
+// done for what catalogs say and for what nodes say of themselves; Drift compares these two for one resource.
+//
+// Errors: Invalid for more than can be held, Internal for parameters that are no object.
+//
+// Concurrency: a Comparer belongs to one goroutine; functions are without state.
+//
+// Sources: parameters as PuppetDB's resources and `puppet resource` have them.
+package variants
 
 import (
 	"bytes"
@@ -8,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -41,8 +50,8 @@ type Comparer struct {
 	bytes  int
 }
 
-// Add takes in one resource of a node. Of parameters, the spelling counts: the
-// inventory has one for each value.
+// Add takes in one resource of a node. Of parameters, the spelling counts: who
+// calls it has one for each value, as the inventory has.
 func (c *Comparer) Add(node fleet.Certname, title string, parameters json.RawMessage) error {
 	if c.titles == nil {
 		c.titles = map[string]map[string]*Variant{}
@@ -126,4 +135,20 @@ func differing(variants []Variant) ([]string, error) {
 		}
 	}
 	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// ForAPI is a comparison of resources of a type as the API tells it, with the parameters of each variant or without.
+func (c Comparison) ForAPI(kind string, parameters bool) api.ResourceComparison {
+	out := api.ResourceComparison{Type: kind, Title: c.Title, Nodes: c.Nodes, Differing: append([]string{}, c.Differing...)}
+	for _, v := range c.Variants {
+		variant := api.ResourceVariant{Nodes: v.Nodes}
+		for _, node := range v.Examples {
+			variant.Examples = append(variant.Examples, string(node))
+		}
+		if parameters {
+			variant.Parameters = v.Parameters
+		}
+		out.Variants = append(out.Variants, variant)
+	}
+	return out
 }

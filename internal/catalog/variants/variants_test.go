@@ -1,4 +1,4 @@
-package inventory
+package variants
 
 import (
 	"encoding/json"
