@@ -11,7 +11,7 @@ import (
 // has what the command is in Tutti's words.
 func TestMCollectivesCommands(t *testing.T) {
 	begin(t, 20)
-	s := startRaced(t)
+	s := startServer(t)
 	if r := s.try(t, "mco", "ping", "-t", "1"); r.code != 4 || !strings.Contains(r.out, "No responses received") {
 		t.Errorf("ping of nobody: %s", r.text())
 	}
@@ -45,9 +45,11 @@ func TestMCollectivesCommands(t *testing.T) {
 	says(2, `(?s)web-1 +Request Aborted\n   .*filemgr touch is off`, `tutti action run filemgr touch file=/tmp/x`, "rpc", "filemgr", "touch", "file=/tmp/x", "-y")
 	says(0, `---- rpcutil#ping stats ----\n +Nodes: 1 / 1\n`, ``, "rpc", "rpcutil", "ping", "-v")
 
-	says(0, `^Report for fact: no_such_fact\n\n +found 1 times\n`, ``, "facts", "no_such_fact")
+	says(0, `^Report for fact: no_such_fact\n\n        - found 1 times\n`, ``, "facts", "no_such_fact")
 	says(0, `(?s)^Inventory for web-1:\n.*Agents:\n.*rpcutil`, ``, "inventory", "web-1")
 	says(2, `web-1: this node has no service nothing-here`, ``, "service", "status", "nothing-here")
+	says(0, `^\n   web-1: bash-[0-9]`, ``, "package", "status", "bash")
+	says(0, `^Total Puppet nodes: 1\n`, ``, "puppet", "count")
 	says(2, `^$`, `neither "ssh" nor "halt" is an action`, "service", "ssh", "halt")
 	says(2, `^$`, `choose status`, "puppet", "statsu")
 	says(2, `^$`, `how many nodes run at a time`, "puppet", "runall", "zero")
