@@ -39,8 +39,10 @@ func TestLayoutsOfMCollective(t *testing.T) {
 	}
 	services := used()
 	services.all = []action.Answer{
-		{Node: "web1", Data: []byte(`{"status": "running"}`)}, {Node: "web10", Data: []byte(`{"status": "stopped"}`)},
-		{Node: "web2", Code: action.Aborted, Message: "no such service"}, {Node: "web3", Code: action.Silent},
+		{Node: "web1", Data: []byte(`{"status": "running"}`)},
+		{Node: "web10", Data: []byte(`{"status": "stopped"}`)},
+		{Node: "web2", Code: action.Aborted, Message: "no such service"},
+		{Node: "web3", Code: action.Silent},
 	}
 	services.action.Name = "restart"
 	for name, c := range map[string]struct{ got, want string }{

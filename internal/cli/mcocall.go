@@ -70,9 +70,7 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 		return nil, c.ends(mcoNobody)
 	}
 	c.says("Discovering nodes .... %d", len(p.found.nodes))
-	if p.action, err = actionOf(described.Actions[i]); err != nil {
-		return nil, err
-	}
+	p.action = actionOf(described.Actions[i])
 	p.began = time.Now()
 	if described.Actions[i].ReadOnly {
 		err = p.ask(ctx, c, m, q)
@@ -106,7 +104,7 @@ func (q mcoQuestion) words() []string {
 }
 
 // actionOf is an action as the list of modules tells of it. How a sum is written comes only with answers of those that read.
-func actionOf(a api.Action) (action.Action, error) {
+func actionOf(a api.Action) action.Action {
 	described := action.Action{
 		Name: a.Name, Description: a.Description, ReadOnly: a.ReadOnly, Display: action.Display(a.Display), Timeout: action.Seconds(a.Timeout),
 		Input: []byte(a.Input), Results: []byte(a.Results),
@@ -114,7 +112,7 @@ func actionOf(a api.Action) (action.Action, error) {
 	for _, sum := range a.Aggregates {
 		described.Aggregates = append(described.Aggregates, action.Aggregate{Function: action.Function(sum.Function), Field: sum.Field})
 	}
-	return described, nil
+	return described
 }
 
 // ask asks an action that only reads.

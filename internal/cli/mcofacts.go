@@ -117,11 +117,11 @@ func inColumns(names []string) string {
 	}
 	var b strings.Builder
 	for line := range slices.Chunk(names, 3) {
-		text := "      "
-		for _, name := range line {
-			text += fmt.Sprintf("%-30s ", print.OneLine(name))
+		padded := make([]string, len(line))
+		for i, name := range line {
+			padded[i] = fmt.Sprintf("%-30s", print.OneLine(name))
 		}
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
+		b.WriteString("      " + strings.TrimRight(strings.Join(padded, " "), " ") + "\n")
 	}
 	return b.String()
 }

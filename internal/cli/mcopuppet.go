@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -148,7 +147,8 @@ func puppetCounts(answers []action.Answer) string {
 		{{"Nodes currently enabled", counts["enabled"]}, {"Nodes currently disabled", total - counts["enabled"]}},
 		{{"Nodes currently doing puppet runs", counts["applying"]}, {"Nodes currently stopped", counts["stopped"]}},
 		{
-			{"Nodes with daemons started", counts["daemon_present"]}, {"Nodes without daemons started", total - counts["daemon_present"]},
+			{"Nodes with daemons started", counts["daemon_present"]},
+			{"Nodes without daemons started", total - counts["daemon_present"]},
 			{"Daemons started but idling", counts["idling"]},
 		},
 	} {
@@ -201,7 +201,7 @@ func runallText(answers []action.Answer, ended map[string]time.Time) string {
 	for _, a := range answers {
 		text := statusText(a)
 		if a.Code == action.Done {
-			text = print.OneLine(valueText(json.RawMessage(dataOf(a)["summary"])))
+			text = print.OneLine(valueText(dataOf(a)["summary"]))
 		}
 		at := "-"
 		if t, known := ended[string(a.Node)]; known {
