@@ -210,7 +210,7 @@ func (p *callAnswers) printTogether() error {
 		if same.Code != action.Done {
 			heading += "  " + out.State(same.Code.String(), stateWord(same.Code))
 		}
-		if err := out.Text(heading + "\n" + setIn("  ", same.Message) + p.dataText(same.Data) + "\n"); err != nil {
+		if err := out.Text(heading + "\n" + setIn("  ", same.Message) + dataText(p.results, same.Data, 2) + "\n"); err != nil {
 			return err
 		}
 	}
@@ -240,11 +240,11 @@ func stateWord(c action.Code) string {
 	return "failed"
 }
 
-// dataText is results, a line for each field that is there, in the order of their schema.
-func (p *callAnswers) dataText(data []byte) string {
+// dataText is results, a line for each field that is there, in the order of their schema; the longest title is set in.
+func dataText(results *action.Schema, data []byte, setInBy int) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
-		return setIn("  ", valueText(data))
+		return setIn(strings.Repeat(" ", setInBy), valueText(data))
 	}
 	var rows [][2]string
 	widest := 0
@@ -254,19 +254,20 @@ func (p *callAnswers) dataText(data []byte) string {
 			widest = max(widest, len([]rune(title)))
 		}
 	}
-	for _, f := range p.results.Fields() {
+	for _, f := range results.Fields() {
 		add(f.Title, members[f.Name])
 		delete(members, f.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		add(name, members[name])
 	}
+	widest += setInBy
 	var b strings.Builder
 	for _, row := range rows {
 		lines := strings.Split(strings.TrimRight(row[1], "\n"), "\n")
-		fmt.Fprintf(&b, "  %*s: %s\n", widest, row[0], print.OneLine(lines[0]))
+		fmt.Fprintf(&b, "%*s: %s\n", widest, row[0], print.OneLine(lines[0]))
 		for _, line := range lines[1:] {
-			fmt.Fprintf(&b, "  %*s  %s\n", widest, "", print.OneLine(line))
+			fmt.Fprintf(&b, "%*s  %s\n", widest, "", print.OneLine(line))
 		}
 	}
 	return b.String()

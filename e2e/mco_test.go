@@ -1,0 +1,56 @@
+package e2e_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Somebody who knows MCollective types its commands at a fleet of one real node: layouts and exit codes are MCollective's, and standard error
+// has what the command is in Tutti's words.
+func TestMCollectivesCommands(t *testing.T) {
+	begin(t, 20)
+	s := startServer(t)
+	if r := s.try(t, "mco", "ping", "-t", "1"); r.code != 4 || !strings.Contains(r.out, "No responses received") {
+		t.Errorf("ping of nobody: %s", r.text())
+	}
+	if r := s.try(t, "mco", "find"); r.code != 1 || r.out != "" {
+		t.Errorf("find of nobody: %s", r.text())
+	}
+	d := joinNode(t, s, "web-1")
+	d.start(t)
+	d.connectedTo(t, "localhost:"+s.port())
+	eventually(t, time.Minute, "an agent that has told of its modules", func() bool {
+		return strings.Contains(s.try(t, "action", "show", "rpcutil").out, "get_data") && connected(t, s) == 1
+	})
+
+	says := func(code int, out, said string, args ...string) {
+		t.Helper()
+		r := s.try(t, append([]string{"mco"}, args...)...)
+		if r.code != code || !regexp.MustCompile(out).MatchString(r.out) || !regexp.MustCompile(said).MatchString(r.err) {
+			t.Errorf("tutti mco %s: exit code %d, want %d, %q, and %q on standard error\n%s", strings.Join(args, " "), r.code, code, out, said, r.text())
+		}
+	}
+	says(0, `^web-1 {36}time=[0-9.]+ ms\n\n\n---- ping statistics ----\n1 replies max: `, `In tutti: tutti ping\n`, "ping")
+	says(0, `^web-1\n$`, `In tutti: tutti ping -o name --module rpcutil`, "find", "--wa", "rpcutil", "--dm", "mc")
+	says(0, `^web-1\n$`, `^$`, "find", "-q", "-I", "/^web/", "-1")
+	says(1, `^$`, `--select`, "find", "-S", "not web-1 and no_such_fact=1")
+	says(2, `^$`, `select|expression`, "find", "-S", "a=")
+
+	says(0, `(?s)^\nweb-1\n   Time: [0-9]+\n\nFinished processing 1 / 1 hosts in `, `In tutti: tutti action run rpcutil ping --all`, "rpc", "rpcutil", "ping")
+	says(0, `"agent": "rpcutil",\n +"action": "ping",\n +"sender": "web-1",\n +"statuscode": 0`, ``, "rpc", "rpcutil", "ping", "-j")
+	says(2, `(?s)web-1 +Request Aborted\n   this node has no service nothing-here`, ``, "rpc", "service", "status", "service=nothing-here")
+	says(1, `^$`, `No request sent, we did not discover any nodes\.`, "rpc", "rpcutil", "ping", "-I", "nobody.test")
+	says(2, `(?s)web-1 +Request Aborted\n   .*filemgr touch is off`, `tutti action run filemgr touch file=/tmp/x`, "rpc", "filemgr", "touch", "file=/tmp/x", "-y")
+	says(0, `---- rpcutil#ping stats ----\n +Nodes: 1 / 1\n`, ``, "rpc", "rpcutil", "ping", "-v")
+
+	says(0, `^Report for fact: no_such_fact\n\n        - found 1 times\n`, ``, "facts", "no_such_fact")
+	says(0, `(?s)^Inventory for web-1:\n.*Agents:\n.*rpcutil`, ``, "inventory", "web-1")
+	says(2, `web-1: this node has no service nothing-here`, ``, "service", "status", "nothing-here")
+	says(0, `^\n   web-1: bash-[0-9]`, ``, "package", "status", "bash")
+	says(0, `^Total Puppet nodes: 1\n`, ``, "puppet", "count")
+	says(2, `^$`, `neither "ssh" nor "halt" is an action`, "service", "ssh", "halt")
+	says(2, `^$`, `choose status`, "puppet", "statsu")
+	says(2, `^$`, `how many nodes run at a time`, "puppet", "runall", "zero")
+}

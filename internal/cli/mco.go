@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
+	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// mcoCommand is for fingers that know MCollective: its commands with their flags, layouts and exit codes. Each says on standard error what
+// the same is in Tutti's own words.
+var mcoCommand = asking{noun{
+	use: "mco", short: "MCollective's commands, for those who know them",
+	verbs: []declared{mcoPing, mcoFind, mcoRPC, mcoFacts, mcoInventory, mcoPuppet, mcoService, mcoPackage},
+}}
+
+// The exit codes of mco, in place of Tutti's own.
+const (
+	mcoNobody  = 1 // no node was discovered
+	mcoFailed  = 2 // some of those that answered failed
+	mcoSilent  = 3 // nodes were discovered, and none answered
+	mcoNothing = 4 // nobody was discovered by a question, and nobody answered
+)
+
+// mcoHelp is what the help of each verb says of flags and exit codes.
+const mcoHelp = `Nodes are those whose agent is connected and for which all conditions hold; without a condition, all that are connected.
+
+Exit codes are MCollective's: 0 all who answered did it; 1 no node was discovered; 2 some failed; 3 nodes were discovered, and none
+answered; 4 nothing was discovered and nothing answered. What is wrong with the command line, the server or your rights has the codes of all
+other commands.`
+
+// mcoFlags are the flags that all of them have.
+type mcoFlags struct {
+	facts, classes, agents, identities, words texts
+	compound                                  string
+	limit                                     string
+	one                                       bool
+	seed                                      seedFlag
+	batch                                     int
+	sleep, timeout                            time.Duration
+	json, verbose, yes                        bool
+	unused                                    []string // values of flags that mean nothing here
+}
+
+// mcoLongNames are other names of flags.
+var mcoLongNames = map[string]string{
+	"wf": "with-fact", "wc": "with-class", "wa": "with-agent", "wi": "with-identity", "ln": "limit-nodes", "limit-nodes": "limit",
+	"discovery-method": "dm", "discovery-timeout": "dt", "no-progress": "np", "batch-sleep-time": "batch-sleep",
+}
+
+func addMcoFlags(f flagSet, m *mcoFlags) {
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if other, known := mcoLongNames[name]; known {
+			name = other
+		}
+		return pflag.NormalizedName(name)
+	})
+	f.VarP(&m.facts, "with-fact", "F", "nodes with this fact (--wf): os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
+	f.VarP(&m.classes, "with-class", "C", "nodes with this class in their last catalog (--wc): NAME or /RE/")
+	f.VarP(&m.agents, "with-agent", "A", "nodes that have this module (--wa): NAME or /RE/")
+	f.VarP(&m.identities, "with-identity", "I", "nodes of this name (--wi): NAME or /RE/; of several, one must fit")
+	f.VarP(&m.words, "with", "W", "nodes with all these facts and classes: 'os.family=Debian role::web'")
+	f.StringVarP(&m.compound, "select", "S", "", "nodes for which a compound filter of MCollective holds: 'os.family=Debian and not role::db'")
+	f.StringVar(&m.limit, "limit", "", "at most so many of these nodes: 10, or a share such as 5%")
+	f.Var(&m.seed, "limit-seed", "draw the nodes of --limit by this number, the same each time; without it the first by name are taken")
+	f.BoolVarP(&m.one, "one", "1", false, "one node: --limit 1")
+	f.IntVar(&m.batch, "batch", 0, "how many nodes at a time; 0: all")
+	f.Var((*secondsFlag)(&m.sleep), "batch-sleep", "how long to wait between two batches, in seconds")
+	f.VarP((*secondsFlag)(&m.timeout), "timeout", "t", "how long a node has to answer, in seconds; 0: what the action says")
+	f.BoolVarP(&m.json, "json", "j", false, "print JSON")
+	f.BoolVarP(&m.verbose, "verbose", "v", false, "print more")
+	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
+	f.Var((*unusedFlag)(&m.unused), "dm", "accepted, means nothing here: the server knows its nodes")
+	f.Var((*unusedFlag)(&m.unused), "dt", "accepted, means nothing here")
+	f.Var((*unusedFlag)(&m.unused), "np", "accepted, means nothing here")
+	f.Lookup("np").NoOptDefVal = "true"
+	f.offers("with")
+}
+
+// texts are the values of a flag that may be given many times.
+type texts []string
+
+// String implements pflag.Value.
+func (t *texts) String() string { return strings.Join(*t, " ") }
+
+// Set implements pflag.Value.
+func (t *texts) Set(text string) error {
+	*t = append(*t, text)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*texts) Type() string { return "stringArray" }
+
+// unusedFlag takes what has no meaning here.
+type unusedFlag []string
+
+// String implements pflag.Value.
+func (*unusedFlag) String() string { return "" }
+
+// Set implements pflag.Value.
+func (u *unusedFlag) Set(text string) error {
+	*u = append(*u, text)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*unusedFlag) Type() string { return "text" }
+
+// secondsFlag is a duration that may be a bare number of seconds, as mco takes it.
+type secondsFlag time.Duration
+
+// String implements pflag.Value.
+func (s *secondsFlag) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return print.Duration(time.Duration(*s))
+}
+
+// Set implements pflag.Value.
+func (s *secondsFlag) Set(text string) error {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		text += "s"
+	}
+	d, err := parseDuration(text)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%.40q is less than nothing", text)
+	}
+	*s = secondsFlag(d)
+	return err
+}
+
+// Type implements pflag.Value.
+func (*secondsFlag) Type() string { return "seconds" }
+
+// conditions are what the flags say of nodes.
+func (m *mcoFlags) conditions() (f api.NodeFilter, err error) {
+	f = api.NodeFilter{
+		Facts: slices.Clone(m.facts), Classes: slices.Clone(m.classes), Modules: slices.Clone(m.agents), Names: slices.Clone(m.identities),
+		Words: slices.Clone(m.words),
+	}
+	if m.compound == "" {
+		return f, nil
+	}
+	if f.Select, err = filter.FromMCollective(m.compound); err != nil {
+		return f, usageError{err}
+	}
+	return f, nil
+}
+
+// most is how many nodes are meant at most; empty: all.
+func (m *mcoFlags) most() string {
+	if m.one {
+		return "1"
+	}
+	return m.limit
+}
+
+// discoveryTime is how long agents have to show that they are there.
+const discoveryTime = 2 * time.Second
+
+// discovery is who is there.
+type discovery struct {
+	nodes []string // sorted
+	away  int      // for which the conditions hold, too, whose agent is not connected
+	took  time.Duration
+}
+
+// discover finds the nodes that are connected and for which conditions hold, at most as many as --limit says.
+func (c *call) discover(ctx context.Context, m *mcoFlags, f api.NodeFilter) (d discovery, err error) {
+	begun := time.Now()
+	targets := api.JobTargets{All: true}
+	targetFlags{filter: f}.narrow(&targets)
+	all, err := ask(ctx, c.app, api.NodePing, api.NodePingRequest{Targets: targets, Timeout: discoveryTime.Milliseconds()})
+	if err != nil {
+		return d, err
+	}
+	d.nodes, d.away = connectedOf(all.Items)
+	if m.most() != "" && len(d.nodes) > 0 {
+		some, err := ask(ctx, c.app, api.NodePing, api.NodePingRequest{
+			Targets: api.JobTargets{Nodes: d.nodes, Limit: m.most(), Seed: m.seed.seed}, Timeout: discoveryTime.Milliseconds(),
+		})
+		if err != nil {
+			return d, err
+		}
+		d.nodes, _ = connectedOf(some.Items)
+	}
+	d.took = time.Since(begun)
+	if d.away > 0 {
+		c.hint("Not connected, and so not discovered: %s", fault.Count(d.away, "node"))
+	}
+	return d, nil
+}
+
+// connectedOf are the names of nodes whose agent is connected, and how many others there are.
+func connectedOf(pongs []api.Pong) (names []string, away int) {
+	for _, p := range pongs {
+		if p.Connected == nil {
+			away++
+			continue
+		}
+		names = append(names, p.Node)
+	}
+	slices.Sort(names)
+	return names, away
+}
+
+// ends ends a command with an exit code of mco. What there is to say was said.
+func (c *call) ends(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return errors.Join(jobOutcome{code: code}, errSaid)
+}
+
+// says prints a line of mco that is no result.
+func (c *call) says(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.system.Err, format+"\n", args...)
+}
+
+// inTutti says what the command is in Tutti's words, and which flags meant nothing.
+func (c *call) inTutti(words ...string) {
+	c.hint("In tutti: tutti %s", commandLine(words))
+	if c.changed("dm") || c.changed("dt") || c.changed("np") {
+		c.hint("--dm, --dt and --np mean nothing here: the server knows which nodes there are.")
+	}
+}
+
+// commandLine joins words as a shell takes them.
+func commandLine(words []string) string {
+	safe := make([]string, len(words))
+	for i, word := range words {
+		safe[i] = word
+		if !plainWord.MatchString(word) {
+			safe[i] = quoted(word)
+		}
+	}
+	return strings.Join(safe, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// nodeWords are Tutti's flags for the same nodes.
+func (m *mcoFlags) nodeWords(f api.NodeFilter) (words []string) {
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{
+		{"--fact", f.Facts}, {"--class", f.Classes}, {"--module", f.Modules}, {"--name", f.Names}, {"--with", f.Words},
+	} {
+		for _, value := range flag.values {
+			words = append(words, flag.name, value)
+		}
+	}
+	if f.Select != "" {
+		words = append(words, "--select", f.Select)
+	}
+	if len(words) == 0 {
+		words = append(words, "--all")
+	}
+	if m.most() != "" {
+		words = append(words, "--limit", m.most())
+	}
+	if m.seed.seed != nil {
+		words = append(words, "--limit-seed", m.seed.String())
+	}
+	return words
+}
+
+// paceWords are Tutti's flags for how fast and how long.
+func (m *mcoFlags) paceWords() (words []string) {
+	if m.batch > 0 {
+		words = append(words, "--batch", strconv.Itoa(m.batch))
+	}
+	if m.sleep > 0 {
+		words = append(words, "--batch-sleep", print.Duration(m.sleep))
+	}
+	if m.timeout > 0 {
+		words = append(words, "--timeout", print.Duration(m.timeout))
+	}
+	return words
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action"
+)
+
+// The layouts of mco are what scripts read: each is pinned as it is.
+func TestLayoutsOfMCollective(t *testing.T) {
+	t.Parallel()
+	results, err := action.Compile([]byte(`{"type": "object", "properties": {"percent": {"type": "integer", "title": "Used %", "x-order": 1}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func() *mcoAnswers {
+		return &mcoAnswers{
+			module: "disk", results: results, took: 412080 * time.Microsecond, found: discovery{nodes: []string{"web1", "web2", "web3"}},
+			action: action.Action{Name: "usage", Display: action.Always, Aggregates: []action.Aggregate{{Function: action.Average, Field: "percent", Format: "mean %.1f"}}},
+			all: []action.Answer{
+				{Node: "web1", Data: []byte(`{"percent": 71}`)},
+				{Node: "web2", Code: action.Aborted, Message: "no such mount"},
+				{Node: "web3", Code: action.Silent},
+			},
+		}
+	}
+	failuresOnly := used()
+	failuresOnly.action.Display = action.Failed
+	puppet := []action.Answer{
+		{Node: "a", Data: []byte(`{"enabled": true, "applying": false, "daemon_present": true, "idling": true, "status": "idling", "message": "Currently idling"}`)},
+		{Node: "b", Data: []byte(`{"enabled": false, "applying": false, "daemon_present": false, "idling": false, "status": "stopped"}`)},
+		{Node: "c", Code: action.Silent},
+	}
+	services := used()
+	services.all = []action.Answer{
+		{Node: "web1", Data: []byte(`{"status": "running"}`)},
+		{Node: "web10", Data: []byte(`{"status": "stopped"}`)},
+		{Node: "web2", Code: action.Aborted, Message: "no such service"},
+		{Node: "web3", Code: action.Silent},
+	}
+	services.action.Name = "restart"
+	for name, c := range map[string]struct{ got, want string }{
+		"rpc": {used().text(), `
+web1
+   Used %: 71
+
+web2                                      Request Aborted
+   no such mount
+
+Summary of Used %:
+   mean 71.0
+
+No response from:
+   web3
+
+Finished processing 2 / 3 hosts in 412.08 ms
+`},
+		"rpc that shows failures": {failuresOnly.text(), `
+web2                                      Request Aborted
+   no such mount
+
+Summary of Used %:
+   mean 71.0
+
+No response from:
+   web3
+
+Finished processing 2 / 3 hosts in 412.08 ms
+`},
+		"ping": {mcoPings([]api.Pong{{Node: "web2", Milliseconds: new(30.0)}, {Node: "away"}, {Node: "web1", Milliseconds: new(20.0)}}),
+			"web1                                     time=20.00 ms\nweb2                                     time=30.00 ms\n\n\n---- ping statistics ----\n2 replies max: 30.00 min: 20.00 avg: 25.00\n"},
+		"ping of nobody": {mcoPings(nil), "\n\n---- ping statistics ----\nNo responses received\n"},
+		"facts": {factCounts("os.family", []action.Answer{
+			{Node: "a", Data: []byte(`{"value": "RedHat"}`)}, {Node: "b", Data: []byte(`{"value": "Debian"}`)}, {Node: "c", Data: []byte(`{"value": "Debian"}`)},
+		}, false), "Report for fact: os.family\n\n        Debian found 2 times\n        RedHat found 1 times\n\n"},
+		"facts with nodes": {factCounts("x", []action.Answer{{Node: "a", Data: []byte(`{"value": 1}`)}}, true), "Report for fact: x\n\n        1 found 1 times\n\n            a\n\n\n"},
+		"count": {puppetCounts(puppet), `Total Puppet nodes: 2
+
+          Nodes currently enabled: 1
+         Nodes currently disabled: 1
+
+Nodes currently doing puppet runs: 0
+          Nodes currently stopped: 1
+
+       Nodes with daemons started: 1
+    Nodes without daemons started: 1
+       Daemons started but idling: 1
+`},
+		"service": {linesText(services, serviceLine), "\n   web10: stopped\n    web2: no such service\n\n"},
+		"inventory": {inventoryText(action.Answer{Node: "a", Data: []byte(`{"version": "1.2", "agents": ["b", "a"], "classes": [], "data_plugins": ["fact"], "facts": {"os": {"family": "Debian"}, "k": "v"}}`)}),
+			"Inventory for a:\n\n   Server Statistics:\n                     Version: 1.2\n\n   Agents:\n      a                              b\n\n   Data Plugins:\n      fact\n\n" +
+				"   Configuration Management Classes:\n      none\n\n   Facts:\n      k => v\n      os => {\"family\":\"Debian\"}\n"},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if text := puppetSummary([]action.Answer{{Node: "a", Data: []byte(`{"lastrun": 5, "total_resources": 10}`)}, {Node: "b", Data: []byte(`{"lastrun": 5, "total_resources": 20}`)}}); !strings.Contains(text,
+		"Summary statistics for 2 nodes:\n\n                   Total resources: █") || !strings.Contains(text, "min: 10.0   max: 20.0   avg: 15.0") || strings.Count(text, "\n") != 10 {
+		t.Errorf("%s", text)
+	}
+	verbose := used()
+	verbose.verbosely = true
+	if text := verbose.text(); !strings.Contains(text, "---- disk#usage stats ----\n           Nodes: 3 / 2\n     Pass / Fail: 1 / 1\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestExitCodesOfMCollective(t *testing.T) {
+	t.Parallel()
+	ok, failed, silent, denied := action.Answer{}, action.Answer{Code: action.Aborted}, action.Answer{Code: action.Silent}, action.Answer{Code: action.Denied}
+	for _, c := range []struct {
+		answers []action.Answer
+		want    int
+	}{
+		{[]action.Answer{ok, ok}, 0},
+		{[]action.Answer{ok, silent}, 0},
+		{[]action.Answer{ok, failed, silent}, 2},
+		{[]action.Answer{ok, denied}, 2},
+		{[]action.Answer{silent, silent}, 3},
+		{nil, 3},
+	} {
+		if got := (&mcoAnswers{all: c.answers}).code(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.answers, got, c.want)
+		}
+		if err := (&call{}).ends(c.want); exitCode(err) != c.want || err != nil && !errors.Is(err, errSaid) {
+			t.Errorf("exit code %d of %v, want %d", exitCode(err), err, c.want)
+		}
+	}
+}
+
+// What is said of Tutti's own command has the same nodes; long and short forms of a flag are one.
+func TestFlagsOfMCollective(t *testing.T) {
+	t.Parallel()
+	var m mcoFlags
+	cmd := verb[mcoFlags]{use: "x", prints: silent, flags: func(f flagSet, in *mcoFlags) { addMcoFlags(f, in) }, run: nil}.command(&app{})
+	if err := cmd.ParseFlags([]string{"--wf", "a=1", "-F", "b=2", "--with-fact", "c=3", "--no-progress", "-t", "2", "--batch-sleep", "1m"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := cmd.Flag("with-fact").Value.String(); got != "a=1 b=2 c=3" {
+		t.Errorf("%s", got)
+	}
+	if got := cmd.Flag("timeout").Value.String() + cmd.Flag("batch-sleep").Value.String(); got != "2s1m" && got != "2s1m0s" {
+		t.Errorf("%s", got)
+	}
+	m = mcoFlags{facts: texts{"os.family=Debian"}, identities: texts{"/^web/"}, compound: "a=1 and not b", one: true, batch: 5, timeout: 2 * time.Second}
+	conditions, err := m.conditions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := commandLine(append(m.nodeWords(conditions), m.paceWords()...))
+	want := `--fact os.family=Debian --name '/^web/' --select ` + quoted(conditions.Select) + ` --limit 1 --batch 5 --timeout 2s`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if _, err := (&mcoFlags{compound: "a="}).conditions(); exitCode(err) != exitUsage {
+		t.Errorf("%v", err)
+	}
+	if got := (&mcoFlags{}).nodeWords(api.NodeFilter{}); !cmp.Equal(got, []string{"--all"}) {
+		t.Errorf("%v", got)
+	}
+	for _, words := range [][]string{{"ssh", "status"}, {"status", "ssh"}} {
+		if name, does, err := eitherOrder(words, serviceActions); name != "ssh" || does != "status" || err != nil {
+			t.Errorf("%v: %s %s %v", words, name, does, err)
+		}
+	}
+	if _, _, err := eitherOrder([]string{"a", "b"}, serviceActions); exitCode(err) != exitUsage {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// mcoPuppetInput is a word to Puppet's agents.
+type mcoPuppetInput struct {
+	mcoFlags
+	force, noop, cached bool
+	tags                []string
+	environment         string
+}
+
+var puppetVerbs = []string{"status", "count", "summary", "enable", "disable", "runonce", "runall"}
+
+var mcoPuppet = verb[mcoPuppetInput]{
+	use: "puppet status|count|summary|enable|disable|runonce|runall [REASON|N]", short: "See, hold and run Puppet's agents, as mco puppet", prints: silent,
+	args: puppetWords,
+	long: `See, hold and run Puppet's agents: status, count and summary read; disable takes a REASON; runonce runs all of them now; runall N runs at
+most N at a time, those that are disabled left out. runonce and runall wait until the runs have ended.
+
+` + mcoHelp,
+	example: "  tutti mco puppet status\n  tutti mco puppet disable 'kernel update' -C role::web\n  tutti mco puppet runall 5 -F os.family=Debian",
+	flags: func(f flagSet, in *mcoPuppetInput) {
+		addMcoFlags(f, &in.mcoFlags)
+		f.BoolVar(&in.force, "force", false, "run at once, whatever Puppet's splay settings say")
+		f.BoolVar(&in.noop, "noop", false, "change nothing")
+		f.BoolVar(&in.cached, "use-cached-catalog", false, "apply the catalog that the node has")
+		f.StringSliceVar(&in.tags, "tags", nil, "only resources with one of these tags")
+		f.StringVarP(&in.environment, "environment", "e", "", "run in this environment")
+	},
+	run: runMcoPuppet,
+}
+
+// puppetWords takes one of Puppet's verbs, and what belongs to it.
+func puppetWords(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || !slices.Contains(puppetVerbs, args[0]) {
+		given := strings.Join(args[:min(1, len(args))], "")
+		return usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%.40q is nothing that Puppet's agents do; choose %s", given, alternatives(puppetVerbs)),
+			Hint: fault.DidYouMean(given, puppetVerbs),
+		}}
+	}
+	switch {
+	case args[0] == "runall" && len(args) == 2:
+		if n, err := strconv.Atoi(args[1]); err != nil || n < 1 {
+			return usageError{fault.New(fault.Invalid, "runall takes how many nodes run at a time, not %.40q", args[1])}
+		}
+	case args[0] == "runall":
+		return usageError{fault.New(fault.Invalid, "how many at a time? usage: tutti mco puppet runall N")}
+	case len(args) > 2 || len(args) == 2 && args[0] != "disable":
+		return usageError{fault.New(fault.Invalid, "%.40q is one argument too many for %s", args[len(args)-1], args[0])}
+	}
+	return nil
+}
+
+func runMcoPuppet(ctx context.Context, c *call, in *mcoPuppetInput) error {
+	m, q := &in.mcoFlags, mcoQuestion{module: "puppet", action: c.args[0]}
+	layout := (*mcoAnswers).text
+	switch c.args[0] {
+	case "status":
+		layout = func(p *mcoAnswers) string { return linesText(p, puppetLine) + p.endText() }
+	case "count":
+		q.action, layout = "status", func(p *mcoAnswers) string { return puppetCounts(p.all) }
+	case "summary":
+		q.action, layout = "last_run_summary", func(p *mcoAnswers) string { return puppetSummary(p.all) }
+	case "disable":
+		if len(c.args) > 1 {
+			q.texts = map[string]string{"message": c.args[1]}
+		}
+	case "runonce":
+		q.texts = in.runFlags()
+	case "runall":
+		q.action, q.texts, q.only = "runonce", in.runFlags(), "puppet().enabled == true"
+		q.texts["force"] = "true"
+		q.atOnce, _ = strconv.Atoi(c.args[1]) // it was looked at
+		layout = func(p *mcoAnswers) string { return runallText(p.all, p.ended) + p.endText() }
+	}
+	p, err := c.callAction(ctx, m, q)
+	if err != nil {
+		return err
+	}
+	if err := c.printAnswers(m, p, func() string { return layout(p) }); err != nil {
+		return err
+	}
+	return c.ends(p.code())
+}
+
+// runFlags are the flags of a run as the action takes them.
+func (in *mcoPuppetInput) runFlags() map[string]string {
+	texts := map[string]string{}
+	for name, given := range map[string]bool{"force": in.force, "noop": in.noop, "use_cached_catalog": in.cached} {
+		if given {
+			texts[name] = "true"
+		}
+	}
+	if len(in.tags) > 0 {
+		texts["tags"] = strings.Join(in.tags, ",")
+	}
+	if in.environment != "" {
+		texts["environment"] = in.environment
+	}
+	return texts
+}
+
+func puppetLine(_ string, a action.Answer) (text string, surprises bool) {
+	return valueText(dataOf(a)["message"]), true
+}
+
+// puppetCounts is what mco puppet count prints.
+func puppetCounts(answers []action.Answer) string {
+	total := 0
+	counts := map[string]int{}
+	for _, a := range answers {
+		if a.Code != action.Done {
+			continue
+		}
+		total++
+		data := dataOf(a)
+		for _, field := range []string{"enabled", "applying", "daemon_present", "idling"} {
+			if string(data[field]) == "true" {
+				counts[field]++
+			}
+		}
+		if valueText(data["status"]) == "stopped" {
+			counts["stopped"]++
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Total Puppet nodes: %d\n", total)
+	for _, block := range [][]struct {
+		label string
+		count int
+	}{
+		{{"Nodes currently enabled", counts["enabled"]}, {"Nodes currently disabled", total - counts["enabled"]}},
+		{{"Nodes currently doing puppet runs", counts["applying"]}, {"Nodes currently stopped", counts["stopped"]}},
+		{
+			{"Nodes with daemons started", counts["daemon_present"]},
+			{"Nodes without daemons started", total - counts["daemon_present"]},
+			{"Daemons started but idling", counts["idling"]},
+		},
+	} {
+		b.WriteString("\n")
+		for _, row := range block {
+			fmt.Fprintf(&b, "%33s: %d\n", row.label, row.count)
+		}
+	}
+	return b.String()
+}
+
+// puppetSummary is what mco puppet summary prints: for each number of the last runs how nodes are spread over it.
+func puppetSummary(answers []action.Answer) string {
+	var done []action.Answer
+	for _, a := range answers {
+		if a.Code == action.Done && string(dataOf(a)["lastrun"]) != "0" {
+			done = append(done, a)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Summary statistics for %d nodes:\n\n", len(done))
+	for _, row := range [][2]string{
+		{"Total resources", "total_resources"}, {"Out Of Sync resources", "out_of_sync_resources"}, {"Failed resources", "failed_resources"},
+		{"Changed resources", "changed_resources"}, {"Corrected resources", "corrected_resources"},
+		{"Config Retrieval time (seconds)", "config_retrieval_time"}, {"Total run-time (seconds)", "total_time"},
+		{"Time since last run (seconds)", "since_lastrun"},
+	} {
+		sum := action.Aggregate{Function: action.Distribution, Field: row[1]}.Over(done, row[0])
+		if sum.Buckets == nil {
+			fmt.Fprintf(&b, "%34s: no numbers\n", row[0])
+			continue
+		}
+		fmt.Fprintf(&b, "%34s: %s  min: %-6.1f max: %-6.1f avg: %.1f\n", row[0], action.Chart(sum.Buckets), sum.Least, sum.Most, averageOf(done, row[1]))
+	}
+	return b.String()
+}
+
+// averageOf is the average of a number of answers.
+func averageOf(answers []action.Answer, field string) float64 {
+	average := action.Aggregate{Function: action.Average, Field: field}.Over(answers, field)
+	if average.Number == nil {
+		return 0
+	}
+	return *average.Number
+}
+
+// runallText is a line for each run, with when it ended.
+func runallText(answers []action.Answer, ended map[string]time.Time) string {
+	var b strings.Builder
+	for _, a := range answers {
+		text := statusText(a)
+		if a.Code == action.Done {
+			text = print.OneLine(valueText(dataOf(a)["summary"]))
+		}
+		at := "-"
+		if t, known := ended[string(a.Node)]; known {
+			at = t.Local().Format("Mon Jan 02 15:04:05 -0700 2006")
+		}
+		fmt.Fprintf(&b, "%s> %s: %s\n", at, print.OneLine(string(a.Node)), text)
+	}
+	return b.String() + "\n"
+}
