@@ -73,8 +73,10 @@ No response from:
 
 Finished processing 2 / 3 hosts in 412.08 ms
 `},
-		"ping": {mcoPings([]api.Pong{{Node: "web2", Milliseconds: new(30.0)}, {Node: "away"}, {Node: "web1", Milliseconds: new(20.0)}}),
-			"web1                                     time=20.00 ms\nweb2                                     time=30.00 ms\n\n\n---- ping statistics ----\n2 replies max: 30.00 min: 20.00 avg: 25.00\n"},
+		"ping": {
+			mcoPings([]api.Pong{{Node: "web2", Milliseconds: new(30.0)}, {Node: "away"}, {Node: "web1", Milliseconds: new(20.0)}}),
+			"web1                                     time=20.00 ms\nweb2                                     time=30.00 ms\n\n\n---- ping statistics ----\n2 replies max: 30.00 min: 20.00 avg: 25.00\n",
+		},
 		"ping of nobody": {mcoPings(nil), "\n\n---- ping statistics ----\nNo responses received\n"},
 		"facts": {factCounts("os.family", []action.Answer{
 			{Node: "a", Data: []byte(`{"value": "RedHat"}`)}, {Node: "b", Data: []byte(`{"value": "Debian"}`)}, {Node: "c", Data: []byte(`{"value": "Debian"}`)},
@@ -93,9 +95,11 @@ Nodes currently doing puppet runs: 0
        Daemons started but idling: 1
 `},
 		"service": {linesText(services, serviceLine), "\n   web10: stopped\n    web2: no such service\n\n"},
-		"inventory": {inventoryText(action.Answer{Node: "a", Data: []byte(`{"version": "1.2", "agents": ["b", "a"], "classes": [], "data_plugins": ["fact"], "facts": {"os": {"family": "Debian"}, "k": "v"}}`)}),
+		"inventory": {
+			inventoryText(action.Answer{Node: "a", Data: []byte(`{"version": "1.2", "agents": ["b", "a"], "classes": [], "data_plugins": ["fact"], "facts": {"os": {"family": "Debian"}, "k": "v"}}`)}),
 			"Inventory for a:\n\n   Server Statistics:\n                     Version: 1.2\n\n   Agents:\n      a                              b\n\n   Data Plugins:\n      fact\n\n" +
-				"   Configuration Management Classes:\n      none\n\n   Facts:\n      k => v\n      os => {\"family\":\"Debian\"}\n"},
+				"   Configuration Management Classes:\n      none\n\n   Facts:\n      k => v\n      os => {\"family\":\"Debian\"}\n",
+		},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

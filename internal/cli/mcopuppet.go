@@ -171,9 +171,13 @@ func puppetSummary(answers []action.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Summary statistics for %d nodes:\n\n", len(done))
 	for _, row := range [][2]string{
-		{"Total resources", "total_resources"}, {"Out Of Sync resources", "out_of_sync_resources"}, {"Failed resources", "failed_resources"},
-		{"Changed resources", "changed_resources"}, {"Corrected resources", "corrected_resources"},
-		{"Config Retrieval time (seconds)", "config_retrieval_time"}, {"Total run-time (seconds)", "total_time"},
+		{"Total resources", "total_resources"},
+		{"Out Of Sync resources", "out_of_sync_resources"},
+		{"Failed resources", "failed_resources"},
+		{"Changed resources", "changed_resources"},
+		{"Corrected resources", "corrected_resources"},
+		{"Config Retrieval time (seconds)", "config_retrieval_time"},
+		{"Total run-time (seconds)", "total_time"},
 		{"Time since last run (seconds)", "since_lastrun"},
 	} {
 		sum := action.Aggregate{Function: action.Distribution, Field: row[1]}.Over(done, row[0])

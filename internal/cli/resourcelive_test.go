@@ -74,18 +74,22 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 		out  string // whole
 		err  string // a part
 	}{
-		{found, "service ssh --all --with-catalog", exitLate,
+		{
+			found, "service ssh --all --with-catalog", exitLate,
 			"NODES  ENSURE   FOR EXAMPLE  DRIFT\n" +
 				"2      stopped  b c          ensure: catalog says running, node says stopped on 2 nodes\n" +
 				"1      running  a            -\n" +
 				"d  offline\n\n",
-			"3 of 4 nodes answered ok; offline: 1"},
+			"3 of 4 nodes answered ok; offline: 1",
+		},
 		{found, "service ssh --all -o csv", exitLate, "nodes,ensure,for_example\n2,stopped,b c\n1,running,a\n", "d: offline"},
 		{found, "service ssh --all --as-manifest", exitLate, "service { 'ssh':\n  ensure => 'stopped',\n  enable => 'true',\n}\n", "d: offline"},
 		{found, "service ssh --all --as-manifest --variant 2", exitLate, "service { 'ssh':\n  ensure => 'running',\n  enable => 'true',\n}\n", "d: offline"},
 		{found, "service ssh --all --as-manifest --variant 3", exitUsage, "", "--variant 3: of Service[ssh] there are 2"},
-		{listed, "lamp --all --with-catalog -o csv", exitDone,
-			"title,variants,nodes,differing,drift\nhall,2,2,color,\"color: catalog says red, node says green on 1 node\"\nattic,1,1,,\n", "1 node has more of them than could be listed"},
+		{
+			listed, "lamp --all --with-catalog -o csv", exitDone,
+			"title,variants,nodes,differing,drift\nhall,2,2,color,\"color: catalog says red, node says green on 1 node\"\nattic,1,1,,\n", "1 node has more of them than could be listed",
+		},
 		{listed, "lamp --all -o name", exitDone, "hall\nattic\n", "a: led: no current"},
 		{listed, "lamp --all --as-manifest", exitDone, "lamp { 'attic':\n  color => 'blue',\n}\nlamp { 'hall':\n  color => 'green',\n}\n", ""},
 		{found, "service ssh", exitUsage, "", "which nodes?"},

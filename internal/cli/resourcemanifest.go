@@ -38,9 +38,9 @@ func manifest(kind, title string, parameters json.RawMessage) (string, error) {
 		switch why := notInCode(kind, name, values[name]); why {
 		case "":
 			kept, widest = append(kept, name), max(widest, len(name))
+		case unsettable:
 		default:
 			comments = append(comments, fmt.Sprintf("  # %s: %s\n", strings.Trim(strconv.QuoteToASCII(name), `"`), why))
-		case unsettable:
 		}
 	}
 	var b strings.Builder
