@@ -52,7 +52,7 @@ func factCounts(name string, answers []action.Answer, verbosely bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Report for fact: %s\n\n", print.OneLine(name))
 	for _, value := range values {
-		fmt.Fprintf(&b, "        %-*s found %d times\n", widest, value, len(nodes[value]))
+		fmt.Fprintf(&b, "        %-*s found %d %s\n", widest, value, len(nodes[value]), "times") // the original says so of one, too
 		if verbosely {
 			fmt.Fprintf(&b, "\n%s\n", setIn("            ", strings.Join(nodes[value], "\n")))
 		}

@@ -169,7 +169,7 @@ func puppetSummary(answers []action.Answer) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Summary statistics for %d nodes:\n\n", len(done))
+	fmt.Fprintf(&b, "Summary statistics for %s:\n\n", fault.Count(len(done), "node"))
 	for _, row := range [][2]string{
 		{"Total resources", "total_resources"},
 		{"Out Of Sync resources", "out_of_sync_resources"},
