@@ -34,10 +34,14 @@ var descriptions = sync.OnceValue(func() map[string]*action.Module {
 			panic(err) // a test has seen it
 		}
 		described.Actions = slices.DeleteFunc(described.Actions, func(a action.Action) bool { return !slices.Contains(simulatedActions[name], a.Name) })
+		described.Version = simulatedVersion
 		all[name] = &described
 	}
 	return all
 })
+
+// simulatedVersion is older than that of any real module: a simulated one has a part of its actions, and what the fleet shows is the whole.
+const simulatedVersion = "0.1.0"
 
 // actions are a node's modules with actions.
 func (n *node) actions() []orders.Module {

@@ -194,11 +194,24 @@ func (s *Service) Module(name string, may May) (Module, error) {
 	return Module{}, fault.New(fault.NotFound, "no node has told of a module %.80q", name)
 }
 
-// Latest is the newest metadata of a module, whoever asks. NotFound: no node has it.
-func (s *Service) Latest(ctx context.Context, name string) (action.Module, error) {
+// Latest is the newest metadata of a module that has an action, whoever asks; the newest of all, if none has it. NotFound: no node has the
+// module.
+func (s *Service) Latest(ctx context.Context, name, having string) (action.Module, error) {
 	m, err := s.Module(name, func(fleet.Certname) bool { return true })
 	if err != nil {
 		return action.Module{}, err
+	}
+	for _, v := range m.Versions {
+		if !v.Known {
+			continue
+		}
+		described, err := s.Described(ctx, name, v.Digest)
+		if err != nil && !fault.Is(err, fault.NotFound) { // forgotten meanwhile
+			return action.Module{}, err
+		}
+		if _, has := described.Find(having); has {
+			return described, nil
+		}
 	}
 	return s.Newest(ctx, m)
 }

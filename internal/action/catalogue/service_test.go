@@ -433,6 +433,27 @@ func TestProblems(t *testing.T) {
 	})
 }
 
+// A newer version that lacks an action does not hide it: other nodes have it.
+func TestLatestHasTheAction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		old, fresh := module("lamp", "1"), module("lamp", "2")
+		old.Actions = append(slices.Clone(old.Actions), action.Action{Name: "zap", Input: jsontext.Value(`{}`), Results: jsontext.Value(`{}`)})
+		f.connect("a", old)
+		f.connect("b", fresh)
+		f.questions(5 * time.Second)
+		for having, want := range map[string]string{"zap": "1", fresh.Actions[0].Name: "2", "nothing": "2"} {
+			if got, err := f.service.Latest(t.Context(), "lamp", having); err != nil || got.Version != want {
+				t.Errorf("with %s: version %s, %v, want %s", having, got.Version, err, want)
+			}
+		}
+		if _, err := f.service.Latest(t.Context(), "fan", "on"); fault.Of(err) != fault.NotFound {
+			t.Error(err)
+		}
+	})
+}
+
 // The text of a set and of a description is the same after it was read: digests hold.
 func TestDigestsHold(t *testing.T) {
 	t.Parallel()

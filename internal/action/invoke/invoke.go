@@ -18,8 +18,8 @@ import (
 
 // Catalogue says which modules nodes have.
 type Catalogue interface {
-	// Latest is the newest description of a module that nodes have. NotFound: none has it.
-	Latest(ctx context.Context, module string) (action.Module, error)
+	// Latest is the newest description of a module that has an action, else the newest of all. NotFound: no node has the module.
+	Latest(ctx context.Context, module, action string) (action.Module, error)
 	// Has is the digest of the description of a module as a node has it. NotFound: it does not have it, or its agent does not tell which it has.
 	Has(node fleet.Certname, module string) (fleet.Digest, error)
 	// Described is the description with a digest. NotFound: no node has told it yet.
@@ -79,7 +79,7 @@ type Call struct {
 
 // Find is the newest description of an action.
 func (s Service) Find(ctx context.Context, module, name string) (action.Action, error) {
-	described, err := s.Catalogue.Latest(ctx, module)
+	described, err := s.Catalogue.Latest(ctx, module, name)
 	if err != nil {
 		return action.Action{}, err
 	}

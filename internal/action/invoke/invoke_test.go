@@ -42,7 +42,7 @@ var lamps = map[fleet.Digest]action.Module{
 	"new": lamp("3", one("on", false), one("status", true)), "old": lamp("2", one("on", false), one("status", false)), "older": lamp("1", one("on", false)),
 }
 
-func (shop) Latest(_ context.Context, module string) (action.Module, error) {
+func (shop) Latest(_ context.Context, module, _ string) (action.Module, error) {
 	if module != "lamp" {
 		return action.Module{}, fault.New(fault.NotFound, "no node has told of a module %s", module)
 	}

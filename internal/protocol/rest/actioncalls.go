@@ -66,7 +66,9 @@ func (h *calls) ask(w http.ResponseWriter, r *http.Request, begin func(any) erro
 		return nil, err
 	}
 	if len(prepared.Nodes) == 0 {
-		return nil, fault.New(fault.NotFound, "no node is meant by these targets; nobody was asked")
+		return nil, &fault.Error{
+			Kind: fault.NotFound, Detail: "no node is meant by these targets; nobody was asked", Hint: "with conditions, --dry-run says why each node fits or not",
+		}
 	}
 	if err := begin(subject{fmt.Sprintf("%s %s on %s", request.Module, request.Action, fault.Count(len(prepared.Nodes), "node"))}); err != nil {
 		return nil, err
