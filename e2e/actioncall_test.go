@@ -24,9 +24,7 @@ func TestActionsOnRealNodes(t *testing.T) {
 	if err := os.WriteFile(mark, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "two agents that have told of their modules", func() bool {
-		return strings.Contains(s.try(t, "action", "show", "rpcutil").out, "get_data") && connected(t, s) == 2
-	})
+	s.knowsModule(t, 2, "rpcutil", "get_data")
 
 	says := func(code int, want string, args ...string) {
 		t.Helper()
@@ -66,10 +64,4 @@ func TestActionsOnRealNodes(t *testing.T) {
 	b.kill()
 	eventually(t, time.Minute, "one agent", func() bool { return connected(t, s) == 1 })
 	says(6, `(?s)1 of 2 nodes answered ok; offline: 1`, "rpcutil", "ping", "-n", "web-1,web-2")
-}
-
-// connected is how many agents are.
-func connected(t *testing.T, s *server) int {
-	t.Helper()
-	return strings.Count(s.tutti(t, "node", "list", "--connected", "-o", "name"), "\n")
 }

@@ -2,12 +2,14 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +136,20 @@ func (d *daemon) connectedTo(t *testing.T, address string) agentpkg.Status {
 		return ok && s.Connection.Connected && s.Connection.Server == address
 	})
 	return s
+}
+
+// connected is how many agents are.
+func connected(t *testing.T, s *server) int {
+	t.Helper()
+	return strings.Count(s.tutti(t, "node", "list", "--connected", "-o", "name"), "\n")
+}
+
+// knowsModule waits until so many agents are connected and the server knows a module with an action from them.
+func (s *server) knowsModule(t *testing.T, agents int, module, action string) {
+	t.Helper()
+	eventually(t, time.Minute, fmt.Sprintf("the module %s of %d agents", module, agents), func() bool {
+		return strings.Contains(s.try(t, "action", "show", module).out, action) && connected(t, s) == agents
+	})
 }
 
 // uri is the agent's on the wire.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Somebody who knows MCollective types its commands at a fleet of one real node: layouts and exit codes are MCollective's, and standard error
@@ -21,9 +20,7 @@ func TestMCollectivesCommands(t *testing.T) {
 	d := joinNode(t, s, "web-1")
 	d.start(t)
 	d.connectedTo(t, "localhost:"+s.port())
-	eventually(t, time.Minute, "an agent that has told of its modules", func() bool {
-		return strings.Contains(s.try(t, "action", "show", "rpcutil").out, "get_data") && connected(t, s) == 1
-	})
+	s.knowsModule(t, 1, "rpcutil", "get_data")
 
 	says := func(code int, out, said string, args ...string) {
 		t.Helper()

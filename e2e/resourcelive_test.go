@@ -39,9 +39,7 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 		d.connectedTo(t, "localhost:"+s.port())
 		agents[name] = d
 	}
-	eventually(t, time.Minute, "two agents that have told of their modules", func() bool {
-		return strings.Contains(s.try(t, "action", "show", "resource").out, "find") && connected(t, s) == 2
-	})
+	s.knowsModule(t, 2, "resource", "find")
 	file := filepath.Join(t.TempDir(), "motd")
 	write(t, file, "hi\n")
 

@@ -91,26 +91,16 @@ func (b *bench) idle(ctx context.Context) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
-	return row(idleCase(len(b.connected())), map[string]float64{"rss_mb": float64(usage.RootRSS) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6}), err
+	return measure.Ours(idleCase(len(b.connected())), map[string]float64{"rss_mb": float64(usage.RootRSS) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6}), err
 }
 
 // watched does work for so many nodes and adds what it cost.
 func (b *bench) watched(ctx context.Context, name string, nodes int, work func() (map[string]float64, error)) (measure.Row, error) {
-	watch, err := measure.Start(ctx, b.tutti.Usage)
+	figures, span, err := measure.Watched(ctx, name, b.tutti.Usage, work)
 	if err != nil {
 		return measure.Row{}, err
 	}
-	figures, err := work()
-	span, err := watch.Stop(err)
-	if err != nil {
-		return measure.Row{}, fmt.Errorf("%s: %w", name, err)
-	}
-	figures["server_cores"], figures["client_cores"], figures["others_cores"] = span.Cores(span.Server), span.Cores(span.Clients), span.Cores(span.Others)
 	figures["server_cpu_us_each"] = span.Server.Seconds() * 1e6 / float64(nodes)
 	figures["rss_mb"], figures["tree_rss_mb"] = float64(span.RootRSS)/1e6, float64(span.PeakRSS)/1e6
-	return row(name, figures), nil
-}
-
-func row(name string, figures map[string]float64) measure.Row {
-	return measure.Row{Server: "tutti", Case: name, Figures: figures}
+	return measure.Ours(name, figures), nil
 }

@@ -72,11 +72,7 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 func (s settings) judge(rows []measure.Row) []string {
 	var notes []string
 	aim := func(name, figure string, most float64, text string) {
-		for _, row := range rows {
-			if got, there := row.Figures[figure]; there && row.Case == name {
-				notes = append(notes, fmt.Sprintf("aim: %s: %s: %.3g; met: %t", name, text, got, got < most))
-			}
-		}
+		notes = append(notes, measure.Below(rows, name, figure, most, name+": "+text)...)
 	}
 	for _, a := range readers {
 		some, all := a.on(s.Some), a.on(s.Agents)

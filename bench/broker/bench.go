@@ -28,7 +28,7 @@ func (b *bench) empty(ctx context.Context) (measure.Row, error) {
 	}
 	usage, err := b.tutti.Usage()
 	b.base = usage
-	return row("nobody", map[string]float64{"rss_mb": float64(usage.RSSBytes) / 1e6, "pss_mb": float64(usage.PSSBytes) / 1e6}), err
+	return measure.Ours("nobody", map[string]float64{"rss_mb": float64(usage.RSSBytes) / 1e6, "pss_mb": float64(usage.PSSBytes) / 1e6}), err
 }
 
 // connect is all agents coming at once.
@@ -45,7 +45,7 @@ func (b *bench) coming(ctx context.Context, name string) (measure.Row, error) {
 	if err != nil {
 		return measure.Row{}, err
 	}
-	return row(name, map[string]float64{
+	return measure.Ours(name, map[string]float64{
 		"connections": float64(b.Agents), "per_s": float64(b.Agents) / span.Wall.Seconds(),
 		"server_cpu_ms_each": float64(span.Server.Microseconds()) / 1e3 / float64(b.Agents),
 		"server_cores":       span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
@@ -68,7 +68,7 @@ func (b *bench) memory(ctx context.Context, name string) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
-	return row(name, map[string]float64{
+	return measure.Ours(name, map[string]float64{
 		"connections": float64(b.Agents), "rss_mb": float64(usage.RSSBytes) / 1e6, "pss_mb": float64(usage.PSSBytes) / 1e6,
 		"kb_each": float64(usage.RSSBytes-b.base.RSSBytes) / 1024 / float64(b.Agents),
 	}), err
@@ -118,7 +118,7 @@ func (b *bench) orders(ctx context.Context) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	latency := measure.Summarize(took)
-	return row(fmt.Sprintf("order to %d", b.Targets), map[string]float64{
+	return measure.Ours(fmt.Sprintf("order to %d", b.Targets), map[string]float64{
 		"connections": float64(b.Agents), "per_s": float64(b.Targets*b.Rounds) / span.Wall.Seconds(),
 		"orders_p50_ms": latency.P50.Seconds() * 1e3, "orders_max_ms": latency.Max.Seconds() * 1e3,
 		"server_cpu_ms_each": float64(span.Server.Microseconds()) / 1e3 / float64(b.Targets*b.Rounds),
@@ -157,8 +157,4 @@ func (b *bench) order(s *socket) (time.Duration, error) {
 		seen[m.Sender] = true
 	}
 	return time.Since(start), <-sent
-}
-
-func row(name string, figures map[string]float64) measure.Row {
-	return measure.Row{Server: "tutti", Case: name, Figures: figures}
 }

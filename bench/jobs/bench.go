@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -95,28 +94,18 @@ func (b *bench) memory(name string) func(context.Context) (measure.Row, error) {
 			return measure.Row{}, err
 		}
 		usage, err := b.tutti.Usage()
-		return row(name, map[string]float64{"agents": float64(b.Agents), "rss_mb": float64(usage.RSSBytes) / 1e6}), err
+		return measure.Ours(name, map[string]float64{"agents": float64(b.Agents), "rss_mb": float64(usage.RSSBytes) / 1e6}), err
 	}
 }
 
 // watched does work for a number of agents and adds what it cost.
 func (b *bench) watched(ctx context.Context, name string, agents int, work func() (map[string]float64, error)) (measure.Row, error) {
-	watch, err := measure.Start(ctx, b.tutti.Usage)
+	figures, span, err := measure.Watched(ctx, name, b.tutti.Usage, work)
 	if err != nil {
 		return measure.Row{}, err
 	}
-	figures, err := work()
-	span, err := watch.Stop(err)
-	if err != nil {
-		return measure.Row{}, fmt.Errorf("%s: %w", name, err)
-	}
 	figures["agents"] = float64(agents)
-	figures["server_cores"], figures["client_cores"], figures["others_cores"] = span.Cores(span.Server), span.Cores(span.Clients), span.Cores(span.Others)
 	figures["server_cpu_ms_each"] = span.Server.Seconds() * 1e3 / float64(agents)
 	figures["peak_rss_mb"] = float64(span.PeakRSS) / 1e6
-	return row(name, figures), nil
-}
-
-func row(name string, figures map[string]float64) measure.Row {
-	return measure.Row{Server: "tutti", Case: name, Figures: figures}
+	return measure.Ours(name, figures), nil
 }

@@ -87,11 +87,7 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 func (s settings) judge(rows []measure.Row) []string {
 	var notes []string
 	aim := func(name, figure string, most float64, text string) {
-		for _, row := range rows {
-			if got, there := row.Figures[figure]; there && row.Case == name {
-				notes = append(notes, fmt.Sprintf("aim: %s: %.3g; met: %t", text, got, got < most))
-			}
-		}
+		notes = append(notes, measure.Below(rows, name, figure, most, text)...)
 	}
 	aim(pingCase(s.Targets), "max_s", 1, fmt.Sprintf("an action on %d nodes, all answers in, below 1 s", s.Targets))
 	aim(allCase, "sent_s", 10, fmt.Sprintf("a job over %d nodes all sent below 10 s", s.Agents))

@@ -18,6 +18,8 @@ type Class struct {
 type Autoload struct {
 	// Start is the manifests that every compilation reads.
 	Start []Source
+	// Elsewhere says that there may be others: which manifests every compilation reads is not known.
+	Elsewhere bool
 	// Named are the manifests of modules by the name that the file stands for, as apache::mod::ssl for apache/manifests/mod/ssl.pp.
 	Named map[string]Source
 }
@@ -34,7 +36,7 @@ func (l *Library) Autoload(ctx context.Context, t *Tree) (Autoload, error) {
 		main.file(start, ClassesSource)
 		main.below(start, kinds, false)
 	}
-	a := Autoload{Named: map[string]Source{}}
+	a := Autoload{Elsewhere: start == "", Named: map[string]Source{}}
 	for _, source := range main.found {
 		a.Start = append(a.Start, source)
 	}

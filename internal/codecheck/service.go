@@ -120,6 +120,9 @@ func (s *Service) Check(ctx context.Context, env fleet.Environment, version flee
 	default:
 		err = s.compile(ctx, &r, base, changed)
 	}
+	if !parseOnly && r.Base == version {
+		r.remain(base)
+	}
 	tidy(&r)
 	r.Took = time.Since(began)
 	return r, err
@@ -289,6 +292,21 @@ func (s *Service) jsonLine(ctx context.Context, f code.Source) int {
 		}
 	}
 	return line
+}
+
+// remain adds what an earlier check of the same version said besides mistakes, as this report takes the place of that one: of files, which are
+// not read again, and of nodes unless some were compiled for anew.
+func (r *Report) remain(of Report) {
+	for _, f := range of.Findings {
+		same := func(known Finding) bool {
+			return known.Level == f.Level && known.File == f.File && known.Line == f.Line && known.Message == f.Message
+		}
+		ofFile := f.File != "" && len(f.Nodes) == 0
+		if f.Level != Mistake && (ofFile || r.Compiled+r.More == 0) && !slices.ContainsFunc(r.Findings, same) {
+			f.New = false
+			r.Findings = append(r.Findings, f)
+		}
+	}
 }
 
 // maxFindings bounds a report.

@@ -334,6 +334,31 @@ func TestOneNodeOfEachSetIsCompiled(t *testing.T) {
 	if r, err = w.deploy(codecheck.Checked, files); err != nil || r.Compiled != 0 || len(w.compiler.Orders()) != before {
 		t.Errorf("with no nodes: %+v %v", r, err)
 	}
+	if r.Sets != 5 {
+		t.Errorf("%d sets of classes are left out, want 5", r.Sets)
+	}
+}
+
+// A deploy of what is deployed reads and compiles nothing; its report takes the place of the one that did.
+func TestWarningsRemainWhenAVersionIsDeployedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.classes = map[fleet.Certname]string{"a1": "a"}
+	w.compiler.PlayFor("a1", gives([]string{"manifests/site.pp"}, compile.Log{Level: "warning", File: "site.pp", Line: 2, Message: "Unknown variable"}))
+	files := map[string]string{"manifests/site.pp": "warning w"}
+	r, err := w.deploy(codecheck.Checked, files)
+	read, compiled := "warning manifests/site.pp:1 w [] 0", "warning site.pp:2 Unknown variable [a1] 1"
+	w.want("the first", r, err, false, []string{"manifests/site.pp"}, compiled, read)
+	w.stands = []fleet.Certname{"a1"}
+	r, err = w.deploy(codecheck.Checked, files)
+	w.want("again", r, err, false, nil, read, compiled)
+	if kept, err := w.kept.Check(t.Context(), env, r.Version); err != nil || kept.Count(codecheck.Warning) != 2 || kept.Findings[0].New || kept.Findings[1].New {
+		t.Errorf("of the version is kept %+v, %v", kept, err)
+	}
+	w.stands = nil
+	w.compiler.PlayFor("a1", gives([]string{"manifests/site.pp"}))
+	r, err = w.deploy(codecheck.Checked, files)
+	w.want("and compiled anew without a warning", r, err, false, nil, read)
 }
 
 func TestWhatWasForcedIsNoExcuse(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // maxTrials is how long compiling may take, for all nodes of a check together.
@@ -72,20 +73,14 @@ func unreadText(files []string, besides string) string {
 	return text
 }
 
-// namedAtOnce is how many nodes are asked for together; inventory.MaxNamed.
-const namedAtOnce = 1000
-
-// compile compiles for one node of each set of classes, and for others until each changed file is read by one of them.
+// compile compiles for one node of each set of classes, and for others until each changed file is read by one of them. Where it may compile
+// for none, it says how many sets it left out all the same.
 func (s *Service) compile(ctx context.Context, r *Report, base Report, changed []code.Source) error {
-	most := s.cfg.Nodes()
-	if most <= 0 {
-		return nil
-	}
 	kinds, err := s.kinds(ctx, r.Environment, r.Version)
 	if err != nil {
 		return err
 	}
-	chosen, sets, left := choose(kinds, most)
+	chosen, sets, left := choose(kinds, s.cfg.Nodes())
 	r.Sets = sets
 	timed, cancel := context.WithTimeout(ctx, maxTrials)
 	defer cancel()
@@ -171,7 +166,7 @@ func (s *Service) kinds(ctx context.Context, env fleet.Environment, version flee
 	known := map[key]int{}
 	var kinds []kind
 	survey := s.Survey(env, version)
-	for chunk := range slices.Chunk(nodes, namedAtOnce) {
+	for chunk := range slices.Chunk(nodes, inventory.MaxNamed) {
 		readers, err := survey.Readers(ctx, chunk, !s.cfg.Reuses())
 		if err != nil {
 			return nil, err

@@ -261,7 +261,7 @@ func (s *Service) in(ctx context.Context, v code.Version, names []string) (map[s
 	}
 	known := map[string]classify.ClassKnown{}
 	for _, name := range names {
-		is := classify.ClassKnown{}
+		is := classify.ClassKnown{Unread: autoload.Elsewhere}
 		for _, source := range autoload.For(name) {
 			is.Unread = is.Unread || defines[source.Path] == nil
 			for _, class := range defines[source.Path] {

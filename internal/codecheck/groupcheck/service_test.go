@@ -166,3 +166,15 @@ func TestGroupsAreComparedWithTheirEnvironment(t *testing.T) {
 	w.want("without a reader", []classify.Group{classify.NewRoot(), group("late", "production", "role::miscellaneous")}, []string{"modules/role/manifests/miscellaneous.pp"},
 		"late: whether its classes are in the code is not known: no ruby")
 }
+
+// Where the setting of the start manifest names variables, only the compiler knows which classes that defines.
+func TestClassesOfAStartManifestThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deploy("production", map[string]string{
+		"environment.conf": "manifest = manifests/$environment\n", "manifests/production/site.pp": "base", "modules/role/manifests/init.pp": "role size",
+	})
+	groups := []classify.Group{classify.NewRoot(), group("open", "", "base"), group("known", "production", "base", "role port")}
+	w.want("a class that may be there", groups, []string{"modules/role/manifests/init.pp"},
+		"known: class role has no parameter port in the code of production: no node of the group gets a catalog")
+}
