@@ -117,7 +117,7 @@ func (s *Service) inVain(q Question, now time.Time, rest time.Duration) {
 // wanted is what is not known, if there is room for it. The caller holds the lock.
 func (s *Service) wanted(ctx context.Context) []Wanted {
 	var lists, descriptions []Wanted
-	noSets, noBytes := s.known >= s.limits.Sets, s.bytes >= s.limits.Bytes
+	noSets, noBytes := s.fullOfSets(), s.fullOfModules()
 	full := false
 	for digest, one := range s.sets {
 		if !one.known {

@@ -18,7 +18,7 @@ import (
 type Limits struct {
 	Open  int   // questions at once
 	Sets  int   // that are known
-	Bytes int64 // of all metadata
+	Bytes int64 // of all metadata; one module's may be more
 	Told  int   // how often a node may tell something else in an hour
 
 	Patience time.Duration // with a question
@@ -316,18 +316,22 @@ func (s *Service) prune() {
 	}
 }
 
-// learn takes the list of a set that was asked for. The caller holds the lock.
+// fullOfSets and fullOfModules say whether there is no more room; what is full asks for nothing, and drops what was asked for before. The caller holds the lock.
+func (s *Service) fullOfSets() bool    { return s.known >= s.limits.Sets }
+func (s *Service) fullOfModules() bool { return s.bytes >= s.limits.Bytes }
+
+// learn takes the list of a set that was asked for, if there is room. The caller holds the lock.
 func (s *Service) learn(digest fleet.Digest, list action.Set) {
-	if one := s.sets[digest]; one != nil && !one.known {
+	if one := s.sets[digest]; one != nil && !one.known && !s.fullOfSets() {
 		one.known, one.list = true, list
 		s.known++
 		s.freshSets[digest] = true
 	}
 }
 
-// describe takes the metadata of a module that was asked for. The caller holds the lock.
+// describe takes the metadata of a module that was asked for, if there is room. The caller holds the lock.
 func (s *Service) describe(m Metadata) {
-	if _, known := s.modules[m.Digest]; !known {
+	if _, known := s.modules[m.Digest]; !known && !s.fullOfModules() {
 		s.modules[m.Digest] = m.Described
 		s.bytes += m.Bytes
 		s.freshModules[m.Digest] = m.Text

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -146,10 +148,14 @@ func processes(o order) int {
 }
 
 // standBack gives the cell less of the processors than others. A guard leads a session, and the kernel may share processors among
-// sessions before it looks at how nice a process is: so the session is told, too. Kernels that do not share so have no such file.
+// sessions before it looks at how nice a process is: so the session is told, too. Kernels that do not share so have no such file, and of
+// those that do, whoever is not root gets a word in only ten times a second, on the whole machine (proc_sched_autogroup_set_nice of Linux).
 func standBack(nice int) {
-	if nice > 0 {
-		_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)
+	for try := 0; nice > 0 && try < 50; try++ {
+		if err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0); !errors.Is(err, syscall.EAGAIN) {
+			return
+		}
+		time.Sleep(time.Duration(10+rand.IntN(20)) * time.Millisecond)
 	}
 }
 
