@@ -188,6 +188,9 @@ func (d submission) enter(ctx context.Context, s job.Spec, create func(job.Spec)
 		return api.JobStarted{}, fault.New(fault.Conflict, "the nodes are not those of the plan any more: there are %d now; look at the plan again. Nothing was started", shown.Nodes)
 	}
 	s.Targets.Exclude = append(s.Targets.Exclude, denied...)
+	for _, t := range shown.Targets { // looking again could find others, and asks nodes once more
+		s.Targets.Settled = append(s.Targets.Settled, fleet.Certname(t.Node))
+	}
 	created, err := create(s)
 	if err != nil {
 		return api.JobStarted{}, d.whoHelps(ctx, err)
