@@ -79,7 +79,7 @@ type JobActionRequest struct {
 	Action string `json:"action"`
 }
 
-// NodeMatchRequest judges nodes by the filter of targets.
+// NodeMatchRequest judges nodes by the filter of targets, and by their limit. Without a filter, all that are named hold.
 type NodeMatchRequest struct {
 	Targets JobTargets `json:"targets"`
 }

@@ -299,7 +299,7 @@ func (p *callAnswers) outcome() (text string, code int) {
 	return text, exitDone
 }
 
-// printMatches says which nodes conditions leave, and why.
+// printMatches says of each node whether it is meant, and why.
 func printMatches(c *call, matched []api.NodeMatched) error {
 	if c.printer().ForPrograms() {
 		return c.printer().Thing(api.List[api.NodeMatched]{Items: matched})
@@ -318,9 +318,9 @@ func printMatches(c *call, matched []api.NodeMatched) error {
 			}
 		}
 	}
-	c.hint("%d of %s would be asked. Nothing was asked.", holds, fault.Count(len(matched), "node"))
+	c.hint("%d of %s would be asked. The action was not called.", holds, fault.Count(len(matched), "node"))
 	if holds == 0 {
-		return jobOutcome{exitFailed, "the conditions hold for no node"}
+		return jobOutcome{exitFailed, "no node is meant"}
 	}
 	return nil
 }

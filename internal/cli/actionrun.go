@@ -37,7 +37,7 @@ var actionRun = verb[actionRunInput]{
 	long: actionHelp + `
 
 ` + whichNodes + `
---dry-run says which nodes are meant, and with conditions why each of them holds or does not; nothing is asked then.
+--dry-run says which nodes are meant, and with conditions why each of them holds or does not; the action is not called then.
 
 Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refused, or do not have the action; 6 some are offline or did not answer.`,
 	example: `  tutti action run service status service=ssh --all
@@ -93,7 +93,7 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 		return err
 	}
 	input := api.ActionInput{Input: given.values, Texts: given.texts}
-	if in.o.dryRun && in.o.filtered() {
+	if in.o.dryRun && (in.o.filtered() || described.Actions[i].ReadOnly) {
 		return explainTargets(ctx, c, in.o.targetFlags)
 	}
 	if described.Actions[i].ReadOnly {
@@ -110,7 +110,7 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	})
 }
 
-// explainTargets says which nodes a filter leaves, and why.
+// explainTargets says which nodes are meant, and which conditions hold for each.
 func explainTargets(ctx context.Context, c *call, t targetFlags) error {
 	targets, err := readTargets(c.app, t)
 	if err != nil {
@@ -137,9 +137,6 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 	request := api.ActionAskRequest{
 		Module: module, Action: name, ActionInput: input, Targets: targets, Timeout: in.o.timeout.Milliseconds(), Batch: in.batch,
 		BatchSleep: in.sleep.Milliseconds(), SkipDenied: in.o.skipDenied,
-	}
-	if in.o.dryRun {
-		return fault.New(fault.Invalid, "--dry-run explains conditions: give --fact, --class or another one; which nodes names mean is plain")
 	}
 	err = api.ActionAsk.Each(ctx, client, request, func(e api.ActionEvent) error {
 		if e.Asked != nil {
