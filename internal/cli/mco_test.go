@@ -147,13 +147,14 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if err := cmd.ParseFlags([]string{"--wf", "a=1", "-F", "b=2", "--with-fact", "c=3", "--no-progress", "-t", "2", "--batch-sleep", "1m"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := cmd.Flag("with-fact").Value.String(); got != "a=1 b=2 c=3" {
-		t.Errorf("%s", got)
+	if got, err := cmd.Flags().GetStringArray("with-fact"); err != nil || strings.Join(got, " ") != "a=1 b=2 c=3" {
+		t.Errorf("%s, %v", got, err)
 	}
 	if got := cmd.Flag("timeout").Value.String() + cmd.Flag("batch-sleep").Value.String(); got != "2s1m" && got != "2s1m0s" {
 		t.Errorf("%s", got)
 	}
-	m = mcoFlags{facts: texts{"os.family=Debian"}, identities: texts{"/^web/"}, compound: "a=1 and not b", one: true, batch: 5, timeout: 2 * time.Second}
+	m = mcoFlags{compound: "a=1 and not b", batch: 5, timeout: 2 * time.Second}
+	m.filter, m.one = api.NodeFilter{Facts: []string{"os.family=Debian"}, Names: []string{"/^web/"}}, true
 	conditions, err := m.conditions()
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,7 @@ var ping = asking{verb[pingFlags]{
 	long: `Ask the agents of nodes whether they answer, and how fast: from the question to the answer, as seen by the server.
 Without nodes, all are asked whose agent is connected. Nothing is run on a node, and nothing is stored.
 
-Nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application, a condition or query
-in PQL, or --all; what is given adds up, --exclude takes away.
+` + whichNodes + `
 
 A node that does not answer is named with the reason: its agent is away, and since when; it never had one; or it is
 connected and silent. Then the exit code is 6.`,
@@ -53,8 +52,11 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 		if request.Targets, err = readTargets(c.app, in.targets); err != nil {
 			return err
 		}
-	} else if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude); err != nil {
-		return err
+	} else {
+		in.targets.narrow(&request.Targets)
+		if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude); err != nil {
+			return err
+		}
 	}
 	answer, err := ask(ctx, c.app, api.NodePing, request)
 	if err != nil {

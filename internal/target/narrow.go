@@ -235,7 +235,7 @@ func dataOf(a action.Answer) filter.Answer {
 }
 
 // Limit takes some of the nodes: N or P%, never less than one. A seed makes a draw that is the same each time; without one the first are taken.
-func Limit(nodes []fleet.Certname, limit string, seed *int64) ([]fleet.Certname, error) {
+func Limit[Node ~string](nodes []Node, limit string, seed *int64) ([]Node, error) {
 	if limit == "" || len(nodes) == 0 {
 		return nodes, nil
 	}
