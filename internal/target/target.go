@@ -168,7 +168,7 @@ func (r Resolver) Members(ctx context.Context, group string) ([]fleet.Certname, 
 func (r Resolver) Named(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
 	return r.Resolve(ctx, job.Targets{
 		Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude),
-		Filter: FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
+		Filter: (*filter.Filter)(t.Filter), Limit: t.Limit, Seed: t.Seed,
 	})
 }
 
@@ -189,14 +189,6 @@ func (r Resolver) NamedOrOf(ctx context.Context, env fleet.Environment, t api.Jo
 	}
 	slices.Sort(nodes)
 	return nodes, nil
-}
-
-// FilterOf is the filter of a request; nil: there is none.
-func FilterOf(f *api.NodeFilter) *filter.Filter {
-	if f == nil {
-		return nil
-	}
-	return &filter.Filter{Facts: f.Facts, Classes: f.Classes, Modules: f.Modules, Names: f.Names, Words: f.Words, Select: f.Select}
 }
 
 func certnames(names []string) []fleet.Certname {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
-	"github.com/tutti-project/tutti/internal/target"
 )
 
 // JobOrders takes orders; *job.Service does. Errors are job's.
@@ -126,7 +126,7 @@ func secondsOf(field string, seconds int64) (time.Duration, error) {
 
 func targetsOf(t api.JobTargets) (targets job.Targets, err error) {
 	targets = job.Targets{
-		Group: t.Group, Query: t.Query, App: t.App, All: t.All, Filter: target.FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
+		Group: t.Group, Query: t.Query, App: t.App, All: t.All, Filter: (*filter.Filter)(t.Filter), Limit: t.Limit, Seed: t.Seed,
 	}
 	if t.All && (len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "") {
 		return targets, fault.New(fault.Invalid, "field targets: all is every node, so it stands alone: leave out nodes, group, query and app")
