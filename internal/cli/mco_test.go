@@ -116,6 +116,21 @@ Nodes currently doing puppet runs: 0
 	}
 }
 
+// A sum is written as the module has it, also of an action that changes something.
+func TestSumsAreWrittenAsTheModuleSays(t *testing.T) {
+	t.Parallel()
+	a := actionOf(api.Action{Aggregates: []api.ActionSum{
+		{Function: "sum", Field: "size", Format: "%.0f bytes in all"},
+		{Function: "boolean_summary", Field: "on", Labels: map[string]string{"true": "lit", "false": "dark"}},
+	}})
+	answers := []action.Answer{{Data: []byte(`{"size":3,"on":true}`)}, {Data: []byte(`{"size":4,"on":true}`)}}
+	for i, want := range []string{"7 bytes in all", "lit = 2"} {
+		if got := a.Aggregates[i].Over(answers, "x").Lines(); !cmp.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestExitCodesOfMCollective(t *testing.T) {
 	t.Parallel()
 	ok, failed, silent, denied := action.Answer{}, action.Answer{Code: action.Aborted}, action.Answer{Code: action.Silent}, action.Answer{Code: action.Denied}

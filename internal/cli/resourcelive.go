@@ -316,11 +316,7 @@ func (l *liveResources) printSilent() error {
 		if same.Code == action.Done {
 			continue
 		}
-		names := make([]string, len(same.Nodes))
-		for i, node := range same.Nodes {
-			names[i] = string(node)
-		}
-		l.hint("%s: %s%s", someNames(names, shownNames), same.Code, print.OneLine(behind(" - ", same.Message)))
+		l.hint("%s: %s%s", someNames(same.Nodes, shownNames), same.Code, print.OneLine(behind(" - ", same.Message)))
 	}
 	return nil
 }

@@ -31,7 +31,9 @@ func liveServer(t *testing.T, answers []api.ActionAnswer, catalogs []map[string]
 			}
 			_, _ = fmt.Fprintf(w, "event: change\ndata: %s\n\n", text)
 		}
-		send(api.ActionEvent{Asked: &api.ActionAsked{Module: "resource", Nodes: len(answers), Action: json.RawMessage(`{"name":"find","display":"always","read_only":true,"input":{},"results":{"type":"object","properties":{}}}`)}})
+		send(api.ActionEvent{Asked: &api.ActionAsked{Module: "resource", Nodes: len(answers), Action: api.Action{
+			Name: "find", Display: "always", ReadOnly: true, Input: json.RawMessage(`{}`), Results: json.RawMessage(`{"type":"object","properties":{}}`),
+		}}})
 		for _, a := range answers {
 			send(api.ActionEvent{Answer: &a})
 		}
