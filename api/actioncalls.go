@@ -57,9 +57,9 @@ type ActionEvent struct {
 
 // ActionAsked is the beginning of a call.
 type ActionAsked struct {
-	Module string          `json:"module"`
-	Nodes  int             `json:"nodes"`  // that are meant; each has one answer
-	Action json.RawMessage `json:"action"` // its newest description: what its results are, how they are shown and summed up
+	Module string `json:"module"`
+	Nodes  int    `json:"nodes"`  // that are meant; each has one answer
+	Action Action `json:"action"` // as action.show has it: what its results are, how they are shown and summed up
 }
 
 // ActionAnswer is what came of a call on one node.
@@ -79,7 +79,7 @@ type JobActionRequest struct {
 	Action string `json:"action"`
 }
 
-// NodeMatchRequest judges nodes by the filter of targets.
+// NodeMatchRequest judges nodes by the filter of targets, and by their limit. Without a filter, all that are named hold.
 type NodeMatchRequest struct {
 	Targets JobTargets `json:"targets"`
 }

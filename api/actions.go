@@ -94,8 +94,10 @@ type ActionField struct {
 
 // ActionSum is how one field of answers is summed up.
 type ActionSum struct {
-	Function string `json:"function"` // summary, average, sum, boolean_summary or distribution
-	Field    string `json:"field"`
+	Function string            `json:"function"` // summary, average, sum, boolean_summary or distribution
+	Field    string            `json:"field"`
+	Format   string            `json:"format,omitempty"` // printf's, of one line; missing: the usual one
+	Labels   map[string]string `json:"labels,omitempty"` // what true and false are called
 }
 
 // AgentTold is what a node's agent says of itself.

@@ -40,6 +40,7 @@ func TestActionsOnRealNodes(t *testing.T) {
 	says(0, `^web-1\n$`, "rpcutil", "ping", "--select", `file("`+mark+`").size == 1 and module("rpcutil") and name == "web-1"`, "-o", "name", "-q")
 	says(1, `no node is meant`, "rpcutil", "ping", "--select", `file("`+mark+`").present == false`)
 	says(0, `(?s)web-1: yes\n.*size is 1.*1 of 1 node would be asked`, "rpcutil", "ping", "-n", "web-1", "--select", `file("`+mark+`").size == 1`, "--dry-run")
+	says(0, `(?s)web-1: yes\nweb-2: no\n +no +limit 1: other nodes.*1 of 2 nodes would be asked`, "rpcutil", "ping", "--all", "--one", "--dry-run")
 	says(4, `(?s)same on 2 nodes: web-1, web-2 +aborted\n  this node has no service nothing-here`, "service", "status", "service=nothing-here", "--all")
 
 	says(2, `field service: it is missing`, "service", "status", "--all")

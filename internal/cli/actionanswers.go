@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,10 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fleet"
 )
-
-func certname(name string) fleet.Certname { return fleet.Certname(name) }
 
 // callAnswers prints what nodes say to a call: as they come for jsonl, together at the end for people.
 type callAnswers struct {
@@ -37,9 +35,7 @@ func newAnswers(c *call, display string) *callAnswers {
 
 func (p *callAnswers) begin(asked api.ActionAsked) (err error) {
 	p.asked = asked
-	if p.action, err = describedAction(asked.Action); err != nil {
-		return err
-	}
+	p.action = actionOf(asked.Action)
 	p.results, err = action.Compile(p.action.Results)
 	return err
 }
@@ -123,37 +119,25 @@ func (p *callAnswers) print() error {
 
 // answersForPrograms is a whole call.
 type answersForPrograms struct {
-	Module  string             `json:"module"`
-	Action  string             `json:"action"`
-	Nodes   int                `json:"nodes"`
-	Answers []api.ActionAnswer `json:"answers"`
-	Summed  []action.Summed    `json:"summed,omitempty"`
+	Module  string          `json:"module"`
+	Action  string          `json:"action"`
+	Nodes   int             `json:"nodes"`
+	Answers []action.Answer `json:"answers"`
+	Summed  []action.Summed `json:"summed,omitempty"`
 }
 
 func (p *callAnswers) summary() answersForPrograms {
-	s := answersForPrograms{Module: p.asked.Module, Action: p.action.Name, Nodes: p.asked.Nodes, Answers: []api.ActionAnswer{}, Summed: p.summed()}
-	for _, a := range p.all {
-		s.Answers = append(s.Answers, api.ActionAnswer{
-			Node: string(a.Node), State: a.Code.String(), Message: a.Message, Data: json.RawMessage(a.Data), Milliseconds: a.Millis,
-		})
+	return answersForPrograms{
+		Module: p.asked.Module, Action: p.action.Name, Nodes: p.asked.Nodes, Answers: append([]action.Answer{}, p.all...), Summed: p.summed(),
 	}
-	return s
 }
 
 func (p *callAnswers) summed() (all []action.Summed) {
 	for _, aggregate := range p.action.Aggregates {
 		field, _ := p.results.Field(aggregate.Field)
-		all = append(all, aggregate.Over(p.all, orElse(field.Title, aggregate.Field)))
+		all = append(all, aggregate.Over(p.all, cmp.Or(field.Title, aggregate.Field)))
 	}
 	return all
-}
-
-// orElse is text, or what stands for an empty one.
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // table is a row for each node, with a column for each field of the results.
@@ -199,13 +183,9 @@ func (p *callAnswers) printTogether() error {
 	}
 	out := p.printer()
 	for _, same := range action.Fold(visible) {
-		names := make([]string, len(same.Nodes))
-		for i, node := range same.Nodes {
-			names[i] = string(node)
-		}
-		heading := someNames(names, shownNames)
-		if len(names) > 1 {
-			heading = fmt.Sprintf("same on %s: %s", fault.Count(len(names), "node"), heading)
+		heading := someNames(same.Nodes, shownNames)
+		if len(same.Nodes) > 1 {
+			heading = fmt.Sprintf("same on %s: %s", fault.Count(len(same.Nodes), "node"), heading)
 		}
 		if same.Code != action.Done {
 			heading += "  " + out.State(same.Code.String(), stateWord(same.Code))
@@ -226,7 +206,7 @@ func (p *callAnswers) printTogether() error {
 	return nil
 }
 
-// stateWord is the state whose colour a code has.
+// stateWord is the state of a job's run whose colour and exit code a code has.
 func stateWord(c action.Code) string {
 	switch c {
 	case action.Offline, action.Silent, action.Left, action.Unasked:
@@ -285,21 +265,22 @@ func (p *callAnswers) outcome() (text string, code int) {
 			text += fmt.Sprintf("; %s: %d", c, counts[c])
 		}
 	}
-	late := counts[action.Offline] + counts[action.Silent] + counts[action.Left] + counts[action.Unasked]
-	refused := counts[action.Denied] + counts[action.UnknownAction]
-	failed := counts[action.Aborted] + counts[action.MissingData] + counts[action.InvalidData] + counts[action.Other]
+	there := map[string]bool{}
+	for c := range counts {
+		there[stateWord(c)] = true
+	}
 	switch {
-	case failed > 0:
+	case there["failed"]:
 		return text, exitSomeFailed
-	case refused > 0:
+	case there["refused"]:
 		return text, exitRefused
-	case late > 0:
+	case there["offline"]:
 		return text, exitLate
 	}
 	return text, exitDone
 }
 
-// printMatches says which nodes conditions leave, and why.
+// printMatches says of each node whether it is meant, and why.
 func printMatches(c *call, matched []api.NodeMatched) error {
 	if c.printer().ForPrograms() {
 		return c.printer().Thing(api.List[api.NodeMatched]{Items: matched})
@@ -318,9 +299,9 @@ func printMatches(c *call, matched []api.NodeMatched) error {
 			}
 		}
 	}
-	c.hint("%d of %s would be asked. Nothing was asked.", holds, fault.Count(len(matched), "node"))
+	c.hint("%d of %s would be asked. The action was not called.", holds, fault.Count(len(matched), "node"))
 	if holds == 0 {
-		return jobOutcome{exitFailed, "the conditions hold for no node"}
+		return jobOutcome{exitFailed, "no node is meant"}
 	}
 	return nil
 }

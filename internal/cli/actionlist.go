@@ -124,11 +124,11 @@ the inputs with their type, the values that are allowed and the default, and the
 		if in.action == "" {
 			return print.One(c.printer(), m, printModule)
 		}
-		i := slices.IndexFunc(m.Actions, func(a api.Action) bool { return a.Name == in.action })
-		if i < 0 {
-			return fault.New(fault.NotFound, "the module %s has no action %.80q", m.Module, in.action)
+		one, err := actionNamed(m, in.action)
+		if err != nil {
+			return err
 		}
-		return print.One(c.printer(), m.Actions[i], func(to print.Printer, a api.Action) error { return printAction(to, m.Module, a) })
+		return print.One(c.printer(), one, func(to print.Printer, a api.Action) error { return printAction(to, m.Module, a) })
 	},
 }
 

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // actionRunInput is a call of an action.
@@ -37,7 +38,7 @@ var actionRun = verb[actionRunInput]{
 	long: actionHelp + `
 
 ` + whichNodes + `
---dry-run says which nodes are meant, and with conditions why each of them holds or does not; nothing is asked then.
+--dry-run says which nodes are meant, and with conditions why each of them holds or does not; the action is not called then.
 
 Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refused, or do not have the action; 6 some are offline or did not answer.`,
 	example: `  tutti action run service status service=ssh --all
@@ -76,27 +77,19 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 		return usageError{fault.New(fault.Invalid, "--display is %.40q; choose ok, failed, all or none", in.display)}
 	}
 	module, name := c.args[0], c.args[1]
-	described, err := ask(ctx, c.app, api.ActionShow, api.ActionShowRequest{Module: module})
+	described, err := describedAction(ctx, c.app, module, name)
 	if err != nil {
 		return err
-	}
-	i := slices.IndexFunc(described.Actions, func(a api.Action) bool { return a.Name == name })
-	if i < 0 {
-		var names []string
-		for _, a := range described.Actions {
-			names = append(names, a.Name)
-		}
-		return &fault.Error{Kind: fault.NotFound, Detail: fmt.Sprintf("the module %s has no action %.80q", module, name), Hint: fault.DidYouMean(name, names)}
 	}
 	given, err := readParams(c.app, c.args[2:], in.p, api.Task{})
 	if err != nil {
 		return err
 	}
 	input := api.ActionInput{Input: given.values, Texts: given.texts}
-	if in.o.dryRun && in.o.filtered() {
+	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
 		return explainTargets(ctx, c, in.o.targetFlags)
 	}
-	if described.Actions[i].ReadOnly {
+	if described.ReadOnly {
 		return askAction(ctx, c, in, module, name, input)
 	}
 	if in.batch > 0 && in.o.concurrency == 0 {
@@ -110,7 +103,31 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	})
 }
 
-// explainTargets says which nodes a filter leaves, and why.
+// describedAction is an action of a module, from the newest version that nodes have.
+func describedAction(ctx context.Context, a *app, module, name string) (api.Action, error) {
+	m, err := ask(ctx, a, api.ActionShow, api.ActionShowRequest{Module: module})
+	if err != nil {
+		return api.Action{}, err
+	}
+	return actionNamed(m, name)
+}
+
+// actionNamed is one action of a module.
+func actionNamed(m api.ActionModule, name string) (api.Action, error) {
+	var names []string
+	for _, one := range m.Actions {
+		if one.Name == name {
+			return one, nil
+		}
+		names = append(names, one.Name)
+	}
+	return api.Action{}, &fault.Error{
+		Kind: fault.NotFound, Detail: fmt.Sprintf("the module %s has no action %.80q", m.Module, name),
+		Hint: cmp.Or(fault.DidYouMean(name, names), "tutti action show "+m.Module),
+	}
+}
+
+// explainTargets says which nodes are meant, and which conditions hold for each.
 func explainTargets(ctx context.Context, c *call, t targetFlags) error {
 	targets, err := readTargets(c.app, t)
 	if err != nil {
@@ -138,9 +155,6 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 		Module: module, Action: name, ActionInput: input, Targets: targets, Timeout: in.o.timeout.Milliseconds(), Batch: in.batch,
 		BatchSleep: in.sleep.Milliseconds(), SkipDenied: in.o.skipDenied,
 	}
-	if in.o.dryRun {
-		return fault.New(fault.Invalid, "--dry-run explains conditions: give --fact, --class or another one; which nodes names mean is plain")
-	}
 	err = api.ActionAsk.Each(ctx, client, request, func(e api.ActionEvent) error {
 		if e.Asked != nil {
 			return answers.begin(*e.Asked)
@@ -159,14 +173,8 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 
 // answerOf is an answer as the form of actions has it.
 func answerOf(a api.ActionAnswer) (action.Answer, error) {
-	answer := action.Answer{Message: a.Message, Data: []byte(a.Data), Millis: a.Milliseconds}
-	answer.Node = certname(a.Node)
+	answer := action.Answer{Node: fleet.Certname(a.Node), Message: a.Message, Data: []byte(a.Data), Millis: a.Milliseconds}
 	return answer, answer.Code.UnmarshalText([]byte(a.State))
-}
-
-// describedAction reads the description that comes with a call.
-func describedAction(text json.RawMessage) (a action.Action, err error) {
-	return a, json.Unmarshal(text, &a)
 }
 
 // completeAction completes the module, then its action, then the fields of its input.

@@ -15,6 +15,11 @@ func addFilterFlags(f flagSet, t *targetFlags) {
 	f.StringArrayVarP(&t.filter.Names, "name", "I", nil, "only nodes of this name: NAME or /RE/; of several, one must fit")
 	f.StringArrayVarP(&t.filter.Words, "with", "W", nil, "only nodes with all these facts and classes: 'os.family=Debian role::web'")
 	f.StringVarP(&t.filter.Select, "select", "S", "", `only nodes for which this holds: 'fact("os.family") == "Debian" and not service("ntp").status == "running"'`)
+	addLimitFlags(f, t)
+}
+
+// addLimitFlags take some of the nodes.
+func addLimitFlags(f flagSet, t *targetFlags) {
 	f.StringVar(&t.limit, "limit", "", "at most so many of these nodes: 10, or a share such as 5%")
 	f.Var(&t.seed, "limit-seed", "draw the nodes of --limit by this number, the same each time; without it the first by name are taken")
 	f.BoolVarP(&t.one, "one", "1", false, "one node: --limit 1")
@@ -47,10 +52,15 @@ func (t targetFlags) narrow(to *api.JobTargets) {
 		f := t.filter
 		to.Filter = &f
 	}
-	to.Limit, to.Seed = t.limit, t.seed.seed
+	to.Limit, to.Seed = t.most(), t.seed.seed
+}
+
+// most is how many nodes are meant at most; empty: all.
+func (t targetFlags) most() string {
 	if t.one {
-		to.Limit = "1"
+		return "1"
 	}
+	return t.limit
 }
 
 // filtered says whether there is a condition.

@@ -171,11 +171,16 @@ func namesIn(what string, from io.Reader) (names []string, err error) {
 }
 
 // someNames lists names, the first few of them.
-func someNames(names []string, limit int) string {
-	if len(names) <= limit {
-		return strings.Join(names, ", ")
+func someNames[Name ~string](names []Name, limit int) string {
+	texts := make([]string, min(len(names), limit))
+	for i := range texts {
+		texts[i] = string(names[i])
 	}
-	return fmt.Sprintf("%s, … (%d more)", strings.Join(names[:limit], ", "), len(names)-limit)
+	text := strings.Join(texts, ", ")
+	if len(names) > limit {
+		text += fmt.Sprintf(", … (%d more)", len(names)-limit)
+	}
+	return text
 }
 
 // deniedText is which nodes of a plan are denied; empty: none are.

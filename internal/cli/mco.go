@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
+	targets "github.com/tutti-project/tutti/internal/target"
 )
 
 // mcoCommand is for fingers that know MCollective: its commands with their flags, layouts and exit codes. Each says on standard error what
@@ -42,15 +43,11 @@ other commands.`
 
 // mcoFlags are the flags that all of them have.
 type mcoFlags struct {
-	facts, classes, agents, identities, words texts
-	compound                                  string
-	limit                                     string
-	one                                       bool
-	seed                                      seedFlag
-	batch                                     int
-	sleep, timeout                            time.Duration
-	json, verbose, yes                        bool
-	unused                                    []string // values of flags that mean nothing here
+	targetFlags               // of them conditions and limit
+	compound           string // in MCollective's language
+	batch              int
+	sleep, timeout     time.Duration
+	json, verbose, yes bool
 }
 
 // mcoLongNames are other names of flags.
@@ -66,57 +63,25 @@ func addMcoFlags(f flagSet, m *mcoFlags) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	f.VarP(&m.facts, "with-fact", "F", "nodes with this fact (--wf): os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
-	f.VarP(&m.classes, "with-class", "C", "nodes with this class in their last catalog (--wc): NAME or /RE/")
-	f.VarP(&m.agents, "with-agent", "A", "nodes that have this module (--wa): NAME or /RE/")
-	f.VarP(&m.identities, "with-identity", "I", "nodes of this name (--wi): NAME or /RE/; of several, one must fit")
-	f.VarP(&m.words, "with", "W", "nodes with all these facts and classes: 'os.family=Debian role::web'")
+	f.StringArrayVarP(&m.filter.Facts, "with-fact", "F", nil, "nodes with this fact (--wf): os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
+	f.StringArrayVarP(&m.filter.Classes, "with-class", "C", nil, "nodes with this class in their last catalog (--wc): NAME or /RE/")
+	f.StringArrayVarP(&m.filter.Modules, "with-agent", "A", nil, "nodes that have this module (--wa): NAME or /RE/")
+	f.StringArrayVarP(&m.filter.Names, "with-identity", "I", nil, "nodes of this name (--wi): NAME or /RE/; of several, one must fit")
+	f.StringArrayVarP(&m.filter.Words, "with", "W", nil, "nodes with all these facts and classes: 'os.family=Debian role::web'")
 	f.StringVarP(&m.compound, "select", "S", "", "nodes for which a compound filter of MCollective holds: 'os.family=Debian and not role::db'")
-	f.StringVar(&m.limit, "limit", "", "at most so many of these nodes: 10, or a share such as 5%")
-	f.Var(&m.seed, "limit-seed", "draw the nodes of --limit by this number, the same each time; without it the first by name are taken")
-	f.BoolVarP(&m.one, "one", "1", false, "one node: --limit 1")
+	addLimitFlags(f, &m.targetFlags)
 	f.IntVar(&m.batch, "batch", 0, "how many nodes at a time; 0: all")
 	f.Var((*secondsFlag)(&m.sleep), "batch-sleep", "how long to wait between two batches, in seconds")
 	f.VarP((*secondsFlag)(&m.timeout), "timeout", "t", "how long a node has to answer, in seconds; 0: what the action says")
 	f.BoolVarP(&m.json, "json", "j", false, "print JSON")
 	f.BoolVarP(&m.verbose, "verbose", "v", false, "print more")
 	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
-	f.Var((*unusedFlag)(&m.unused), "dm", "accepted, means nothing here: the server knows its nodes")
-	f.Var((*unusedFlag)(&m.unused), "dt", "accepted, means nothing here")
-	f.Var((*unusedFlag)(&m.unused), "np", "accepted, means nothing here")
+	f.String("dm", "", "accepted, means nothing here: the server knows its nodes")
+	f.String("dt", "", "accepted, means nothing here")
+	f.String("np", "", "accepted, means nothing here")
 	f.Lookup("np").NoOptDefVal = "true"
 	f.offers("with")
 }
-
-// texts are the values of a flag that may be given many times.
-type texts []string
-
-// String implements pflag.Value.
-func (t *texts) String() string { return strings.Join(*t, " ") }
-
-// Set implements pflag.Value.
-func (t *texts) Set(text string) error {
-	*t = append(*t, text)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*texts) Type() string { return "stringArray" }
-
-// unusedFlag takes what has no meaning here.
-type unusedFlag []string
-
-// String implements pflag.Value.
-func (*unusedFlag) String() string { return "" }
-
-// Set implements pflag.Value.
-func (u *unusedFlag) Set(text string) error {
-	*u = append(*u, text)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*unusedFlag) Type() string { return "text" }
 
 // secondsFlag is a duration that may be a bare number of seconds, as mco takes it.
 type secondsFlag time.Duration
@@ -147,10 +112,7 @@ func (*secondsFlag) Type() string { return "seconds" }
 
 // conditions are what the flags say of nodes.
 func (m *mcoFlags) conditions() (f api.NodeFilter, err error) {
-	f = api.NodeFilter{
-		Facts: slices.Clone(m.facts), Classes: slices.Clone(m.classes), Modules: slices.Clone(m.agents), Names: slices.Clone(m.identities),
-		Words: slices.Clone(m.words),
-	}
+	f = m.filter
 	if m.compound == "" {
 		return f, nil
 	}
@@ -158,14 +120,6 @@ func (m *mcoFlags) conditions() (f api.NodeFilter, err error) {
 		return f, usageError{err}
 	}
 	return f, nil
-}
-
-// most is how many nodes are meant at most; empty: all.
-func (m *mcoFlags) most() string {
-	if m.one {
-		return "1"
-	}
-	return m.limit
 }
 
 // discoveryTime is how long agents have to show that they are there.
@@ -181,21 +135,15 @@ type discovery struct {
 // discover finds the nodes that are connected and for which conditions hold, at most as many as --limit says.
 func (c *call) discover(ctx context.Context, m *mcoFlags, f api.NodeFilter) (d discovery, err error) {
 	begun := time.Now()
-	targets := api.JobTargets{All: true}
-	targetFlags{filter: f}.narrow(&targets)
-	all, err := ask(ctx, c.app, api.NodePing, api.NodePingRequest{Targets: targets, Timeout: discoveryTime.Milliseconds()})
+	request := api.NodePingRequest{Targets: api.JobTargets{All: true}, Timeout: discoveryTime.Milliseconds()}
+	targetFlags{filter: f}.narrow(&request.Targets)
+	all, err := ask(ctx, c.app, api.NodePing, request)
 	if err != nil {
 		return d, err
 	}
 	d.nodes, d.away = connectedOf(all.Items)
-	if m.most() != "" && len(d.nodes) > 0 {
-		some, err := ask(ctx, c.app, api.NodePing, api.NodePingRequest{
-			Targets: api.JobTargets{Nodes: d.nodes, Limit: m.most(), Seed: m.seed.seed}, Timeout: discoveryTime.Milliseconds(),
-		})
-		if err != nil {
-			return d, err
-		}
-		d.nodes, _ = connectedOf(some.Items)
+	if d.nodes, err = targets.Limit(d.nodes, m.most(), m.seed.seed); err != nil {
+		return d, usageError{err}
 	}
 	d.took = time.Since(begun)
 	if d.away > 0 {

@@ -116,6 +116,21 @@ Nodes currently doing puppet runs: 0
 	}
 }
 
+// A sum is written as the module has it, also of an action that changes something.
+func TestSumsAreWrittenAsTheModuleSays(t *testing.T) {
+	t.Parallel()
+	a := actionOf(api.Action{Aggregates: []api.ActionSum{
+		{Function: "sum", Field: "size", Format: "%.0f bytes in all"},
+		{Function: "boolean_summary", Field: "on", Labels: map[string]string{"true": "lit", "false": "dark"}},
+	}})
+	answers := []action.Answer{{Data: []byte(`{"size":3,"on":true}`)}, {Data: []byte(`{"size":4,"on":true}`)}}
+	for i, want := range []string{"7 bytes in all", "lit = 2"} {
+		if got := a.Aggregates[i].Over(answers, "x").Lines(); !cmp.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestExitCodesOfMCollective(t *testing.T) {
 	t.Parallel()
 	ok, failed, silent, denied := action.Answer{}, action.Answer{Code: action.Aborted}, action.Answer{Code: action.Silent}, action.Answer{Code: action.Denied}
@@ -147,13 +162,14 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if err := cmd.ParseFlags([]string{"--wf", "a=1", "-F", "b=2", "--with-fact", "c=3", "--no-progress", "-t", "2", "--batch-sleep", "1m"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := cmd.Flag("with-fact").Value.String(); got != "a=1 b=2 c=3" {
-		t.Errorf("%s", got)
+	if got, err := cmd.Flags().GetStringArray("with-fact"); err != nil || strings.Join(got, " ") != "a=1 b=2 c=3" {
+		t.Errorf("%s, %v", got, err)
 	}
 	if got := cmd.Flag("timeout").Value.String() + cmd.Flag("batch-sleep").Value.String(); got != "2s1m" && got != "2s1m0s" {
 		t.Errorf("%s", got)
 	}
-	m = mcoFlags{facts: texts{"os.family=Debian"}, identities: texts{"/^web/"}, compound: "a=1 and not b", one: true, batch: 5, timeout: 2 * time.Second}
+	m = mcoFlags{compound: "a=1 and not b", batch: 5, timeout: 2 * time.Second}
+	m.filter, m.one = api.NodeFilter{Facts: []string{"os.family=Debian"}, Names: []string{"/^web/"}}, true
 	conditions, err := m.conditions()
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -40,17 +38,9 @@ type mcoAnswers struct {
 // callAction discovers nodes and calls an action of them: one that only reads is asked, every other one is a job that is waited for. Without
 // any node the error says so, with mco's exit code.
 func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mcoAnswers, error) {
-	described, err := ask(ctx, c.app, api.ActionShow, api.ActionShowRequest{Module: q.module})
+	described, err := describedAction(ctx, c.app, q.module, q.action)
 	if err != nil {
 		return nil, err
-	}
-	i := slices.IndexFunc(described.Actions, func(a api.Action) bool { return a.Name == q.action })
-	if i < 0 {
-		var names []string
-		for _, a := range described.Actions {
-			names = append(names, a.Name)
-		}
-		return nil, &fault.Error{Kind: fault.NotFound, Detail: fmt.Sprintf("the agent %s has no action %.80q", q.module, q.action), Hint: fault.DidYouMean(q.action, names)}
 	}
 	conditions, err := m.conditions()
 	if err != nil {
@@ -70,9 +60,9 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 		return nil, c.ends(mcoNobody)
 	}
 	c.says("Discovering nodes .... %d", len(p.found.nodes))
-	p.action = actionOf(described.Actions[i])
+	p.action = actionOf(described)
 	p.began = time.Now()
-	if described.Actions[i].ReadOnly {
+	if described.ReadOnly {
 		err = p.ask(ctx, c, m, q)
 	} else {
 		err = p.order(ctx, c, m, q)
@@ -103,14 +93,16 @@ func (q mcoQuestion) words() []string {
 	return words
 }
 
-// actionOf is an action as the list of modules tells of it. How a sum is written comes only with answers of those that read.
+// actionOf is an action as the API tells of it.
 func actionOf(a api.Action) action.Action {
 	described := action.Action{
 		Name: a.Name, Description: a.Description, ReadOnly: a.ReadOnly, Display: action.Display(a.Display), Timeout: action.Seconds(a.Timeout),
 		Input: []byte(a.Input), Results: []byte(a.Results),
 	}
 	for _, sum := range a.Aggregates {
-		described.Aggregates = append(described.Aggregates, action.Aggregate{Function: action.Function(sum.Function), Field: sum.Field})
+		described.Aggregates = append(described.Aggregates, action.Aggregate{
+			Function: action.Function(sum.Function), Field: sum.Field, Format: sum.Format, Labels: sum.Labels,
+		})
 	}
 	return described
 }
@@ -125,11 +117,7 @@ func (p *mcoAnswers) ask(ctx context.Context, c *call, m *mcoFlags, q mcoQuestio
 		Module: q.module, Action: q.action, ActionInput: api.ActionInput{Texts: q.texts}, Targets: api.JobTargets{Nodes: p.found.nodes},
 		Timeout: m.timeout.Milliseconds(), Batch: m.batch, BatchSleep: m.sleep.Milliseconds(),
 	}
-	return api.ActionAsk.Each(ctx, client, request, func(e api.ActionEvent) (err error) {
-		if e.Asked != nil {
-			p.action, err = describedAction(e.Asked.Action)
-			return err
-		}
+	return api.ActionAsk.Each(ctx, client, request, func(e api.ActionEvent) error {
 		if e.Answer == nil {
 			return nil
 		}
@@ -195,11 +183,14 @@ func answerOfRun(r runResult) action.Answer {
 	return a
 }
 
+// replied says whether mco takes an answer as one: a node that may not be asked is one that refuses.
+func replied(a action.Answer) bool { return a.Code.Answered() || a.Code == action.Denied }
+
 // code is mco's exit code.
 func (p *mcoAnswers) code() int {
 	answered := false
 	for _, a := range p.all {
-		if a.Code != action.Done && (a.Code.Answered() || a.Code == action.Denied) {
+		if a.Code != action.Done && replied(a) {
 			return mcoFailed
 		}
 		answered = answered || a.Code == action.Done
@@ -213,7 +204,7 @@ func (p *mcoAnswers) code() int {
 // silent are the nodes that did not answer.
 func (p *mcoAnswers) silent() (names []string) {
 	for _, a := range p.all {
-		if !a.Code.Answered() && a.Code != action.Denied {
+		if !replied(a) {
 			names = append(names, string(a.Node))
 		}
 	}
@@ -224,7 +215,7 @@ func (p *mcoAnswers) silent() (names []string) {
 func (p *mcoAnswers) forPrograms() []mcoJSON {
 	list := []mcoJSON{}
 	for _, a := range p.all {
-		if a.Code.Answered() || a.Code == action.Denied {
+		if replied(a) {
 			list = append(list, mcoJSON{
 				Agent: p.module, Action: p.action.Name, Sender: string(a.Node), StatusCode: statusCode(a.Code), StatusMsg: statusText(a),
 				Data: json.RawMessage(a.Data),

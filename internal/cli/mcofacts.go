@@ -74,7 +74,7 @@ var mcoInventory = verb[mcoFlags]{
 	example: "  tutti mco inventory web-1.example.test",
 	flags:   addMcoFlags,
 	run: func(ctx context.Context, c *call, m *mcoFlags) error {
-		m.identities = append(m.identities, c.args[0])
+		m.filter.Names = append(m.filter.Names, c.args[0])
 		p, err := c.callAction(ctx, m, mcoQuestion{module: "rpcutil", action: "inventory"})
 		if err != nil {
 			return err

@@ -30,11 +30,10 @@ var mcoPing = verb[mcoFlags]{
 		if err != nil {
 			return err
 		}
-		request := api.NodePingRequest{Timeout: m.timeout.Milliseconds()}
+		request := api.NodePingRequest{Timeout: m.timeout.Milliseconds()} // nobody is named: those that are connected
+		targetFlags{filter: conditions, limit: m.most(), seed: m.seed}.narrow(&request.Targets)
 		words := []string{"ping"}
 		if m.changesNodes() {
-			request.Targets.All = true
-			targetFlags{filter: conditions, limit: m.most(), seed: m.seed}.narrow(&request.Targets)
 			words = append(words, m.nodeWords(conditions)...)
 		}
 		c.inTutti(words...)
@@ -58,7 +57,7 @@ var mcoPing = verb[mcoFlags]{
 
 // changesNodes says whether flags say which nodes are meant.
 func (m *mcoFlags) changesNodes() bool {
-	return len(m.facts)+len(m.classes)+len(m.agents)+len(m.identities)+len(m.words) > 0 || m.compound != "" || m.most() != ""
+	return m.filtered() || m.compound != "" || m.most() != ""
 }
 
 var mcoFind = verb[mcoFlags]{

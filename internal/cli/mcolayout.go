@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,20 +15,9 @@ import (
 
 // mcoPings is what mco ping prints: the fastest first.
 func mcoPings(pongs []api.Pong) string {
-	pongs = slices.DeleteFunc(slices.Clone(pongs), func(p api.Pong) bool { return p.Milliseconds == nil })
-	slices.SortStableFunc(pongs, func(a, b api.Pong) int {
-		switch {
-		case *a.Milliseconds < *b.Milliseconds:
-			return -1
-		case *a.Milliseconds > *b.Milliseconds:
-			return 1
-		}
-		return strings.Compare(a.Node, b.Node)
-	})
+	pongs = fastestFirst(pongs)
 	var b strings.Builder
-	sum := 0.0
 	for _, p := range pongs {
-		sum += *p.Milliseconds
 		fmt.Fprintf(&b, "%-40s time=%.2f ms\n", print.OneLine(p.Node), *p.Milliseconds)
 	}
 	b.WriteString("\n\n---- ping statistics ----\n")
@@ -36,7 +25,8 @@ func mcoPings(pongs []api.Pong) string {
 		b.WriteString("No responses received\n")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%d replies max: %.2f min: %.2f avg: %.2f\n", len(pongs), *pongs[len(pongs)-1].Milliseconds, *pongs[0].Milliseconds, sum/float64(len(pongs)))
+	most, least, average := pingTimes(pongs)
+	fmt.Fprintf(&b, "%d replies max: %.2f min: %.2f avg: %.2f\n", len(pongs), most, least, average)
 	return b.String()
 }
 
@@ -67,10 +57,7 @@ func statusText(a action.Answer) string {
 
 // heard says whether an answer is shown.
 func (p *mcoAnswers) heard(a action.Answer) bool {
-	if !a.Code.Answered() && a.Code != action.Denied {
-		return false
-	}
-	return p.verbosely || a.Visible(p.action.Shown())
+	return replied(a) && (p.verbosely || a.Visible(p.action.Shown()))
 }
 
 // text is what mco rpc prints.
@@ -98,7 +85,7 @@ func (p *mcoAnswers) endText() string {
 	var b strings.Builder
 	for _, aggregate := range p.action.Aggregates {
 		field, _ := p.results.Field(aggregate.Field)
-		sum := aggregate.Over(p.all, orElse(field.Title, aggregate.Field))
+		sum := aggregate.Over(p.all, cmp.Or(field.Title, aggregate.Field))
 		if lines := sum.Lines(); len(lines) > 0 {
 			fmt.Fprintf(&b, "Summary of %s:\n%s\n", print.OneLine(sum.Title), setIn("   ", strings.Join(lines, "\n")))
 		}
@@ -114,7 +101,7 @@ func (p *mcoAnswers) endText() string {
 	}
 	failed := 0
 	for _, a := range p.all {
-		if a.Code != action.Done && (a.Code.Answered() || a.Code == action.Denied) {
+		if a.Code != action.Done && replied(a) {
 			failed++
 		}
 	}

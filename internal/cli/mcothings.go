@@ -56,7 +56,7 @@ func linesText(p *mcoAnswers, line thingLine) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	for _, a := range p.all {
-		text, surprises := statusText(a), a.Code.Answered() || a.Code == action.Denied
+		text, surprises := statusText(a), replied(a)
 		if a.Code == action.Done {
 			text, surprises = line(p.action.Name, a)
 			surprises = surprises || p.verbosely

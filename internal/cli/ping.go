@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,8 +25,7 @@ var ping = asking{verb[pingFlags]{
 	long: `Ask the agents of nodes whether they answer, and how fast: from the question to the answer, as seen by the server.
 Without nodes, all are asked whose agent is connected. Nothing is run on a node, and nothing is stored.
 
-Nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application, a condition or query
-in PQL, or --all; what is given adds up, --exclude takes away.
+` + whichNodes + `
 
 A node that does not answer is named with the reason: its agent is away, and since when; it never had one; or it is
 connected and silent. Then the exit code is 6.`,
@@ -53,8 +53,11 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 		if request.Targets, err = readTargets(c.app, in.targets); err != nil {
 			return err
 		}
-	} else if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude); err != nil {
-		return err
+	} else {
+		in.targets.narrow(&request.Targets)
+		if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude); err != nil {
+			return err
+		}
 	}
 	answer, err := ask(ctx, c.app, api.NodePing, request)
 	if err != nil {
@@ -118,20 +121,28 @@ func silenceText(p api.Pong, timeout time.Duration, now time.Time) string {
 
 // pingStatistics is what mco ping says at its end, and whether everybody answered.
 func pingStatistics(pongs []api.Pong) (text string, all bool) {
-	replies, least, most, sum := 0, 0.0, 0.0, 0.0
-	for _, p := range pongs {
-		if p.Milliseconds == nil {
-			continue
-		}
-		ms := *p.Milliseconds
-		if replies == 0 || ms < least {
-			least = ms
-		}
-		replies, most, sum = replies+1, max(most, ms), sum+ms
+	replies := fastestFirst(pongs)
+	text = fmt.Sprintf("%d of %s replied", len(replies), fault.Count(len(pongs), "node"))
+	if len(replies) > 0 {
+		most, least, average := pingTimes(replies)
+		text += fmt.Sprintf("; max: %s  min: %s  avg: %s", millisecondsText(most), millisecondsText(least), millisecondsText(average))
 	}
-	text = fmt.Sprintf("%d of %s replied", replies, fault.Count(len(pongs), "node"))
-	if replies > 0 {
-		text += fmt.Sprintf("; max: %s  min: %s  avg: %s", millisecondsText(most), millisecondsText(least), millisecondsText(sum/float64(replies)))
+	return text, len(replies) == len(pongs)
+}
+
+// fastestFirst is those that answered.
+func fastestFirst(pongs []api.Pong) []api.Pong {
+	replies := slices.DeleteFunc(slices.Clone(pongs), func(p api.Pong) bool { return p.Milliseconds == nil })
+	slices.SortFunc(replies, func(a, b api.Pong) int {
+		return cmp.Or(cmp.Compare(*a.Milliseconds, *b.Milliseconds), cmp.Compare(a.Node, b.Node))
+	})
+	return replies
+}
+
+// pingTimes are those of replies, of which there is one at least, the fastest first.
+func pingTimes(replies []api.Pong) (most, least, average float64) {
+	for _, p := range replies {
+		average += *p.Milliseconds / float64(len(replies))
 	}
-	return text, replies == len(pongs)
+	return *replies[len(replies)-1].Milliseconds, *replies[0].Milliseconds, average
 }

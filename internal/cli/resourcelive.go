@@ -94,7 +94,7 @@ type liveResources struct {
 	comparer    variants.Comparer
 	drift       drift
 	cut         int      // nodes that have more than they listed
-	problems    []string // of providers
+	problems    []string // of providers, the first few
 }
 
 // look asks, and prints.
@@ -170,7 +170,7 @@ func (l *liveResources) compare(a action.Answer) error {
 	if told.Cut {
 		l.cut++
 	}
-	for _, problem := range told.Problems {
+	for _, problem := range told.Problems[:min(len(told.Problems), shownNames-len(l.problems))] {
 		l.problems = append(l.problems, string(a.Node)+": "+problem)
 	}
 	for _, r := range told.Result {
@@ -185,7 +185,9 @@ func (l *liveResources) compare(a action.Answer) error {
 			return err
 		}
 		if l.in.catalog {
-			l.drift.saw(a.Node, r.Title, parameters)
+			if err := l.drift.saw(a.Node, r.Title, parameters); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func (l *liveResources) finish() error {
 	if l.cut > 0 {
 		l.hint("%s more of them than could be listed", fault.Count(l.cut, "node")+haveOrHas(l.cut))
 	}
-	for _, problem := range l.problems[:min(len(l.problems), shownNames)] {
+	for _, problem := range l.problems {
 		l.hint("%s", print.OneLine(problem))
 	}
 	text, code := l.outcome()
@@ -316,11 +318,7 @@ func (l *liveResources) printSilent() error {
 		if same.Code == action.Done {
 			continue
 		}
-		names := make([]string, len(same.Nodes))
-		for i, node := range same.Nodes {
-			names[i] = string(node)
-		}
-		l.hint("%s: %s%s", someNames(names, shownNames), same.Code, print.OneLine(behind(" - ", same.Message)))
+		l.hint("%s: %s%s", someNames(same.Nodes, shownNames), same.Code, print.OneLine(behind(" - ", same.Message)))
 	}
 	return nil
 }
@@ -348,7 +346,11 @@ type drift struct {
 	texts map[string]json.RawMessage // each set of parameters once
 	live  map[fleet.Certname]map[string]json.RawMessage
 	found map[string][]seenDrift // by title
+	held  int                    // resources in live
 }
+
+// maxHeld is how many resources of nodes are held to be compared with their catalogs.
+const maxHeld = 1_000_000
 
 // seenDrift is that of one node.
 type seenDrift struct {
@@ -357,7 +359,11 @@ type seenDrift struct {
 	variants.Difference
 }
 
-func (d *drift) saw(node fleet.Certname, title string, parameters json.RawMessage) {
+func (d *drift) saw(node fleet.Certname, title string, parameters json.RawMessage) error {
+	if d.held == maxHeld {
+		return fault.New(fault.Invalid, "--with-catalog compares at most %d resources; name a title, or narrow the nodes", maxHeld)
+	}
+	d.held++
 	if d.live == nil {
 		d.texts, d.live, d.found = map[string]json.RawMessage{}, map[fleet.Certname]map[string]json.RawMessage{}, map[string][]seenDrift{}
 	}
@@ -370,6 +376,7 @@ func (d *drift) saw(node fleet.Certname, title string, parameters json.RawMessag
 		d.live[node] = map[string]json.RawMessage{}
 	}
 	d.live[node][title] = text
+	return nil
 }
 
 // maxNodesNamed is how many nodes a query names; of more, all are asked for.

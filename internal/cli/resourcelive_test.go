@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // liveServer has nodes that answer questions for resources, and catalogs that a query finds.
@@ -31,7 +32,9 @@ func liveServer(t *testing.T, answers []api.ActionAnswer, catalogs []map[string]
 			}
 			_, _ = fmt.Fprintf(w, "event: change\ndata: %s\n\n", text)
 		}
-		send(api.ActionEvent{Asked: &api.ActionAsked{Module: "resource", Nodes: len(answers), Action: json.RawMessage(`{"name":"find","display":"always","read_only":true,"input":{},"results":{"type":"object","properties":{}}}`)}})
+		send(api.ActionEvent{Asked: &api.ActionAsked{Module: "resource", Nodes: len(answers), Action: api.Action{
+			Name: "find", Display: "always", ReadOnly: true, Input: json.RawMessage(`{}`), Results: json.RawMessage(`{"type":"object","properties":{}}`),
+		}}})
 		for _, a := range answers {
 			send(api.ActionEvent{Answer: &a})
 		}
@@ -111,5 +114,16 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 	Run(t.Context(), []string{"resource", "live", "service", "ssh", "--all"}, System{In: strings.NewReader(""), Out: &out, Err: &progress, Env: found, Width: 100})
 	if !strings.Contains(progress.String(), "1 of 4 answered") {
 		t.Errorf("on a terminal: %q", progress.String())
+	}
+}
+
+func TestDriftIsBounded(t *testing.T) {
+	t.Parallel()
+	d := drift{kind: "file", held: maxHeld - 1}
+	if err := d.saw("a", "/x", json.RawMessage(`{}`)); err != nil {
+		t.Error(err)
+	}
+	if err := d.saw("a", "/y", json.RawMessage(`{}`)); !fault.Is(err, fault.Invalid) || len(d.live["a"]) != 1 {
+		t.Errorf("%v, %d are held", err, len(d.live["a"]))
 	}
 }

@@ -18,10 +18,15 @@ func (s *Service) Plan(ctx context.Context, actor fleet.Actor, spec Spec) (Plan,
 		return Plan{}, err
 	}
 	spec.Timeout = cmp.Or(spec.Timeout, s.settings.Timeout)
-	nodes, err := s.Resolver.Resolve(ctx, spec.Targets)
-	if err != nil {
-		return Plan{}, err
+	nodes := spec.Targets.Settled
+	if nodes == nil {
+		found, err := s.Resolver.Resolve(ctx, spec.Targets)
+		if err != nil {
+			return Plan{}, err
+		}
+		nodes = found
 	}
+	spec.Targets.Settled = nil // it is no part of the order
 	if len(nodes) > MaxTargets {
 		return Plan{}, fault.New(fault.Invalid, "field targets: they are %d nodes, at most %d can be in one job", len(nodes), MaxTargets)
 	}

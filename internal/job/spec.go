@@ -127,6 +127,8 @@ type Targets struct {
 	Filter  *filter.Filter   `json:"filter,omitempty"` // of all these, those for which it holds; nil: all
 	Limit   string           `json:"limit,omitempty"`  // of those, at most N or P%
 	Seed    *int64           `json:"seed,omitempty"`   // of the draw for Limit; nil: the first by name
+	// Settled is whom a plan found for all of this, sorted: a job gets them as they are, and nobody is looked for again. nil: nobody was looked for.
+	Settled []fleet.Certname `json:"-"`
 }
 
 // Plan is what a job would do.

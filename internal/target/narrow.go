@@ -214,14 +214,11 @@ func (n Narrower) askData(ctx context.Context, queries []filter.Query, nodes []f
 		if err != nil {
 			return err
 		}
-		question := call.Question{Module: dataModule, Action: dataAction, Input: input, Caller: callerOf(ctx), Nodes: asked, Timeout: dataTime}
+		question := call.Question{Module: dataModule, Action: dataAction, Input: input, Caller: call.By(fleet.ActorFrom(ctx)), Nodes: asked, Timeout: dataTime}
 		n.Asker.Ask(ctx, question, func(a action.Answer) { at[a.Node].Data[query] = dataOf(a) })
 	}
 	return ctx.Err()
 }
-
-// callerOf is how nodes are told who asks.
-func callerOf(ctx context.Context) string { return "tutti=" + fleet.ActorFrom(ctx).Name }
 
 func dataOf(a action.Answer) filter.Answer {
 	if a.Code != action.Done {
@@ -235,7 +232,7 @@ func dataOf(a action.Answer) filter.Answer {
 }
 
 // Limit takes some of the nodes: N or P%, never less than one. A seed makes a draw that is the same each time; without one the first are taken.
-func Limit(nodes []fleet.Certname, limit string, seed *int64) ([]fleet.Certname, error) {
+func Limit[Node ~string](nodes []Node, limit string, seed *int64) ([]Node, error) {
 	if limit == "" || len(nodes) == 0 {
 		return nodes, nil
 	}

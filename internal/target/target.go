@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -116,18 +117,46 @@ func (r Resolver) narrow(ctx context.Context, wanted job.Targets, nodes []fleet.
 	return Limit(nodes, wanted.Limit, wanted.Seed)
 }
 
-// Judged is the filter's word on each node that is meant before it narrows. Without a filter there is none.
+// Judged is the filter's word on each node that is meant before it narrows; without a filter, each holds. Of those that hold, the limit leaves some: it is one
+// more part of the others, and does not hold.
 func (r Resolver) Judged(ctx context.Context, wanted job.Targets) ([]Judged, error) {
-	if wanted.Filter == nil {
-		return nil, fault.New(fault.Invalid, "field targets: there is no filter to explain; the nodes that an order means are in its plan")
+	f, limit := filter.Filter{}, wanted.Limit
+	if wanted.Filter != nil {
+		f = *wanted.Filter
 	}
-	f := *wanted.Filter
 	wanted.Filter, wanted.Limit = nil, ""
 	nodes, err := r.Resolve(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return r.Narrower.Judge(ctx, f, nodes)
+	judged, err := r.Narrower.Judge(ctx, f, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return judged, limitJudged(judged, limit, wanted.Seed)
+}
+
+// limitJudged says no of the nodes that hold and that a limit does not take.
+func limitJudged(judged []Judged, limit string, seed *int64) error {
+	var fit []fleet.Certname
+	for _, j := range judged {
+		if j.Holds == filter.Yes {
+			fit = append(fit, j.Node)
+		}
+	}
+	taken, err := Limit(fit, limit, seed)
+	if err != nil || len(taken) == len(fit) {
+		return err
+	}
+	why := fmt.Sprintf("other nodes are taken, %d of %d", len(taken), len(fit))
+	for i := range judged {
+		j := &judged[i]
+		if _, is := slices.BinarySearch(taken, j.Node); j.Holds == filter.Yes && !is {
+			j.Holds = filter.No
+			j.Parts = append(j.Parts, filter.Part{Flag: "limit", Text: "limit " + limit, Holds: filter.No, Why: why})
+		}
+	}
+	return nil
 }
 
 // Members is the nodes of a group, by its name or id.
@@ -139,7 +168,7 @@ func (r Resolver) Members(ctx context.Context, group string) ([]fleet.Certname, 
 func (r Resolver) Named(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
 	return r.Resolve(ctx, job.Targets{
 		Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude),
-		Filter: FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
+		Filter: (*filter.Filter)(t.Filter), Limit: t.Limit, Seed: t.Seed,
 	})
 }
 
@@ -160,14 +189,6 @@ func (r Resolver) NamedOrOf(ctx context.Context, env fleet.Environment, t api.Jo
 	}
 	slices.Sort(nodes)
 	return nodes, nil
-}
-
-// FilterOf is the filter of a request; nil: there is none.
-func FilterOf(f *api.NodeFilter) *filter.Filter {
-	if f == nil {
-		return nil
-	}
-	return &filter.Filter{Facts: f.Facts, Classes: f.Classes, Modules: f.Modules, Names: f.Names, Words: f.Words, Select: f.Select}
 }
 
 func certnames(names []string) []fleet.Certname {

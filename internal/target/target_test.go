@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -117,6 +120,39 @@ func TestWhoIsMeant(t *testing.T) {
 	}
 	if _, err := r.Members(t.Context(), "nothing"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("members of a group that is not there: %v", err)
+	}
+}
+
+// Without a filter each node holds, and a limit is one more reason not to.
+func TestWhomALimitTakes(t *testing.T) {
+	t.Parallel()
+	r := newResolver()
+	for _, c := range []struct {
+		targets job.Targets
+		want    string
+	}{
+		{job.Targets{All: true}, "a:yes b:yes c:yes"},
+		{job.Targets{All: true, Limit: "2"}, "a:yes b:yes c:no (limit 2: other nodes are taken, 2 of 3)"},
+		{job.Targets{All: true, Filter: &filter.Filter{Names: []string{"/[bc]/"}}, Limit: "1"}, "a:no b:yes c:no (limit 1: other nodes are taken, 1 of 2)"},
+	} {
+		judged, err := r.Judged(t.Context(), c.targets)
+		var got []string
+		for _, j := range judged {
+			text := fmt.Sprintf("%s:%s", j.Node, j.Holds)
+			if i := slices.IndexFunc(j.Parts, func(p filter.Part) bool { return p.Flag == "limit" }); i >= 0 {
+				text += fmt.Sprintf(" (%s: %s)", j.Parts[i].Text, j.Parts[i].Why)
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, " "); err != nil || text != c.want {
+			t.Errorf("%+v: %s, %v; want %s", c.targets, text, err, c.want)
+		}
+		if meant, err := r.Resolve(t.Context(), c.targets); err != nil || len(meant) != strings.Count(c.want, ":yes") {
+			t.Errorf("%+v: %v are meant, %v", c.targets, meant, err)
+		}
+	}
+	if _, err := r.Judged(t.Context(), job.Targets{All: true, Limit: "some"}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a limit that is none: %v", err)
 	}
 }
 

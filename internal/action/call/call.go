@@ -37,6 +37,9 @@ type Question struct {
 	Sleep   time.Duration    // between two batches
 }
 
+// By is how nodes are told that somebody asks.
+func By(who fleet.Actor) string { return "tutti=" + who.Name }
+
 // Caller asks questions. Start from New.
 type Caller struct {
 	sender Sender

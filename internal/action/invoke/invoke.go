@@ -155,7 +155,7 @@ func (s Service) Prepare(ctx context.Context, r Request) (Call, error) {
 		timeout = a.Limit()
 	}
 	c.question = call.Question{
-		Module: r.Module, Action: r.Action, Input: input, Caller: "tutti=" + actor.Name, Nodes: asked,
+		Module: r.Module, Action: r.Action, Input: input, Caller: call.By(actor), Nodes: asked,
 		Timeout: timeout + transit, Batch: r.Batch, Sleep: r.Sleep,
 	}
 	return c, err

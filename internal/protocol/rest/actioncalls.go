@@ -83,7 +83,7 @@ type callStream struct{ eventStream }
 func (s *callStream) run(ctx context.Context, invoker Invoker, module string, c invoke.Call) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	described, err := json.Marshal(c.Action)
+	described, err := actionOf(c.Action)
 	if err != nil {
 		return err
 	}

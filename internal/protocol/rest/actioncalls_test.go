@@ -42,9 +42,6 @@ func someInvoker(t *testing.T) invoke.Service {
 type halves struct{}
 
 func (halves) Judged(_ context.Context, t job.Targets) (judged []target.Judged, err error) {
-	if t.Filter == nil {
-		return nil, fault.New(fault.Invalid, "field targets: there is no filter")
-	}
 	for _, node := range t.Nodes {
 		holds := filter.No
 		if strings.HasPrefix(string(node), "web") {
@@ -90,7 +87,6 @@ func TestAskedAnswersAreAStream(t *testing.T) {
 	b.gets(t, "POST", "/actions/lamp/status/ask", `{}`, 404, "no node is meant")
 	b.gets(t, "POST", "/actions/lamp/status/ask", `{"batch":-1,"targets":{"nodes":["web-1"]}}`, 400, "field batch")
 	b.gets(t, "POST", "/jobs/action", `{"module":"lamp","action":"on","targets":{"nodes":["web-1"]}}`, 400, "field name: it is missing")
-	b.gets(t, "POST", "/match", `{"targets":{"nodes":["web-1"]}}`, 400, "there is no filter")
 	var list api.List[api.NodeMatched]
 	b.do(t, "POST", "/match", `{"targets":{"nodes":["web-1","n-1"],"filter":{"facts":["role=web"]}}}`, &list)
 	if len(list.Items) != 2 || list.Items[0].Holds != "yes" || list.Items[1].Holds != "no" || list.Items[0].Parts[0].Part != "role=web" {

@@ -151,7 +151,7 @@ func actionOf(a action.Action) (api.Action, error) {
 		Input: json.RawMessage(a.Input), Results: json.RawMessage(a.Results),
 	}
 	for _, s := range a.Aggregates {
-		one.Aggregates = append(one.Aggregates, api.ActionSum{Function: string(s.Function), Field: s.Field})
+		one.Aggregates = append(one.Aggregates, api.ActionSum{Function: string(s.Function), Field: s.Field, Format: s.Format, Labels: s.Labels})
 	}
 	var err error
 	if one.Inputs, err = actionFields(a.Input); err == nil {

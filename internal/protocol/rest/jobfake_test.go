@@ -41,7 +41,8 @@ func (jobParts) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, err
 			nodes = append(nodes, node)
 		}
 	}
-	return slices.DeleteFunc(nodes, func(n fleet.Certname) bool { return slices.Contains(t.Exclude, n) }), nil
+	nodes = slices.DeleteFunc(nodes, func(n fleet.Certname) bool { return slices.Contains(t.Exclude, n) })
+	return target.Limit(nodes, t.Limit, t.Seed)
 }
 
 func (jobParts) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
-	"github.com/tutti-project/tutti/internal/target"
 )
 
 // JobOrders takes orders; *job.Service does. Errors are job's.
@@ -126,7 +126,7 @@ func secondsOf(field string, seconds int64) (time.Duration, error) {
 
 func targetsOf(t api.JobTargets) (targets job.Targets, err error) {
 	targets = job.Targets{
-		Group: t.Group, Query: t.Query, App: t.App, All: t.All, Filter: target.FilterOf(t.Filter), Limit: t.Limit, Seed: t.Seed,
+		Group: t.Group, Query: t.Query, App: t.App, All: t.All, Filter: (*filter.Filter)(t.Filter), Limit: t.Limit, Seed: t.Seed,
 	}
 	if t.All && (len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "") {
 		return targets, fault.New(fault.Invalid, "field targets: all is every node, so it stands alone: leave out nodes, group, query and app")
@@ -188,6 +188,9 @@ func (d submission) enter(ctx context.Context, s job.Spec, create func(job.Spec)
 		return api.JobStarted{}, fault.New(fault.Conflict, "the nodes are not those of the plan any more: there are %d now; look at the plan again. Nothing was started", shown.Nodes)
 	}
 	s.Targets.Exclude = append(s.Targets.Exclude, denied...)
+	for _, t := range shown.Targets { // looking again could find others, and asks nodes once more
+		s.Targets.Settled = append(s.Targets.Settled, fleet.Certname(t.Node))
+	}
 	created, err := create(s)
 	if err != nil {
 		return api.JobStarted{}, d.whoHelps(ctx, err)

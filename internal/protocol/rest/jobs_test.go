@@ -232,6 +232,18 @@ func TestDeniedNodes(t *testing.T) {
 	}
 }
 
+// Of the nodes of a limit, those that are denied are left out; no others take their place, for nobody has seen them in a plan.
+func TestWhoIsLeftOutIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := jobBench(t)
+	order := `{"targets":{"all":true,"limit":"2"},"command":"id","skip_denied":true%s}`
+	_, plan, _ := b.order(t, "web team", "/jobs/command", fmt.Sprintf(order, `,"dry_run":true`))
+	status, started, problem := b.order(t, "web team", "/jobs/command", fmt.Sprintf(order, `,"expect":"`+plan.Plan.Digest+`"`))
+	if status != http.StatusOK || plan.Plan.Nodes != 1 || started.Job.Nodes != 1 || started.Job.Targets.Limit != "2" {
+		t.Errorf("%d %s: %d nodes are planned, %+v", status, problem, plan.Plan.Nodes, started.Job)
+	}
+}
+
 func TestWhatWasPlannedIsWhatStarts(t *testing.T) {
 	t.Parallel()
 	b := jobBench(t)

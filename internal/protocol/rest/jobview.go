@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 )
@@ -28,7 +27,7 @@ func jobOf(j job.Job) api.Job {
 		Description: s.Description, Environment: string(s.Environment), Noop: isNoop(s),
 		Targets: api.JobTargets{
 			Nodes: certnames(s.Targets.Nodes), Group: s.Targets.Group, Query: s.Targets.Query, App: s.Targets.App, All: s.Targets.All, Exclude: certnames(s.Targets.Exclude),
-			Filter: filterView(s.Targets.Filter), Limit: s.Targets.Limit, Seed: s.Targets.Seed,
+			Filter: (*api.NodeFilter)(s.Targets.Filter), Limit: s.Targets.Limit, Seed: s.Targets.Seed,
 		},
 		Ordered: s.Ordered, Concurrency: s.Concurrency, MaxFailures: s.MaxFailures, Timeout: int64(s.Timeout / time.Second), WaitOffline: int64(s.WaitOffline / time.Second),
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: timeOf(j.StartedAt), FinishedAt: timeOf(j.FinishedAt), Nodes: j.Counts.Total(), Counts: map[string]int{},
@@ -43,14 +42,6 @@ func jobOf(j job.Job) api.Job {
 		shown.Counts[string(state)] = n
 	}
 	return shown
-}
-
-// filterView is a filter as the API shows it; nil: there is none.
-func filterView(f *filter.Filter) *api.NodeFilter {
-	if f == nil {
-		return nil
-	}
-	return &api.NodeFilter{Facts: f.Facts, Classes: f.Classes, Modules: f.Modules, Names: f.Names, Words: f.Words, Select: f.Select}
 }
 
 func certnames(nodes []fleet.Certname) []string {

@@ -74,24 +74,18 @@ func (h *pings) ping(ctx context.Context, request api.NodePingRequest) (list api
 	return list, h.nodes.nameClients(ctx, agents, meant)
 }
 
-// meant is who is asked: those named, or everybody who is connected and whom the caller may see.
+// meant is who is asked: those named, or everybody who is connected and whom the caller may see; filter and limit hold for both.
 func (h *pings) meant(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
 	targets, err := targetsOf(t)
 	if err != nil {
 		return nil, err
 	}
-	if !t.All && len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && t.App == "" && t.Filter == nil {
-		excluded := map[fleet.Certname]bool{}
-		for _, node := range targets.Exclude {
-			excluded[node] = true
+	if !t.Any() {
+		targets.Nodes, err = seen(ctx, h.gate, fleet.NodeRead, h.asker.Connected(), func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+		if err != nil {
+			return nil, err
 		}
-		var there []fleet.Certname
-		for _, node := range h.asker.Connected() {
-			if !excluded[node] {
-				there = append(there, node)
-			}
-		}
-		return seen(ctx, h.gate, fleet.NodeRead, there, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+		return h.targets.Resolve(ctx, targets)
 	}
 	if err := h.roster.checkNodes(ctx, targets.Nodes); err != nil {
 		return nil, err

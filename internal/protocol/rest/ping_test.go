@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 func (present) Connected() []fleet.Certname { return []fleet.Certname{"old-1", "web-1"} }
@@ -60,6 +61,7 @@ func TestPing(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`:                                "old-1 pxp-agent\nweb-1 1.5 agent",
 		`{"targets":{"exclude":["old-1"]}}`: "web-1 1.5 agent",
+		`{"targets":{"limit":"1"}}`:         "old-1 pxp-agent",
 		`{"targets":{"nodes":["web-1","n-0","n-1"]}}`: "n-0\nn-1 was tutti-agent\nweb-1 1.5 agent",
 	} {
 		if diff := cmp.Diff(want, ping(body)); diff != "" {
@@ -98,5 +100,6 @@ func TestPingIsForWhomMaySeeTheNode(t *testing.T) {
 type asNamed struct{}
 
 func (asNamed) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, error) {
-	return slices.Sorted(slices.Values(t.Nodes)), nil
+	nodes := slices.DeleteFunc(slices.Sorted(slices.Values(t.Nodes)), func(n fleet.Certname) bool { return slices.Contains(t.Exclude, n) })
+	return target.Limit(nodes, t.Limit, t.Seed)
 }
