@@ -63,6 +63,14 @@ func TestActionPoliciesKnowTheNode(t *testing.T) {
 	check("tutti=bob", "disk", "format", "refused by this node's policy: no line of DIR/disk.policy allows format to tutti=bob")
 	d.facts.kept.Values = json.RawMessage(`{"os":{"family":"Debian"},"role":"db"}`)
 	check("tutti=bob", "disk", "wipe", "refused by this node's policy: DIR/disk.policy line 3 denies wipe to tutti=bob")
+
+	must(t, os.WriteFile(filepath.Join(policies, "deny.policy"), []byte("policy default allow\ndeny\t*\t*\t*\tzone::closed\n"), 0o600))
+	rules, err = d.newRules(t.Context())
+	must(t, err)
+	check("tutti=bob", "deny", "x", "")
+	settings, _ := d.asker().Last()
+	must(t, os.WriteFile(settings["classfile"], []byte(strings.Repeat("a\n", maxClasses/2)+"zone::closed\n"), 0o600)) // more than is read
+	check("tutti=bob", "deny", "x", "refused by this node's policy: DIR/deny.policy line 2 may deny x to tutti=bob: the node's facts or classes are not known")
 }
 
 func TestDoctorOnActionPolicies(t *testing.T) {
