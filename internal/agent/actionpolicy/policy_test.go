@@ -134,7 +134,7 @@ func TestRowsThatAreRefused(t *testing.T) {
 	}
 	for text, want := range map[string]string{"a/b x": "g line 1: a group's name", "a x\na y": "g line 2: the group a is there twice", "# " + strings.Repeat("#", actionpolicy.MaxBytes): "g: it has more than"} {
 		if _, err := actionpolicy.ParseGroups("g", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%.60q: %v", text, err)
 		}
 	}
 }
