@@ -116,16 +116,26 @@ func (p *parser) value(depth int) (value, error) {
 		if more, err = p.literal(depth); err == nil && more.kind != text {
 			err = at(more.line, "only a text can be added to a text")
 		}
-		v.text += more.text
-		if len(v.text) > maxText {
-			return v, at(v.line, "the text has more than %d bytes", maxText)
+		if err == nil {
+			err = p.makes(v.line, len(v.text)+len(more.text))
+		}
+		if err == nil {
+			v.text += more.text
 		}
 	}
 	return v, err
 }
 
-// maxText bounds a text that is put together of others.
-const maxText = 1 << 20
+// maxMade bounds, in bytes, all texts together that are made of others: a small DDL could say huge ones.
+const maxMade = 8 << 20
+
+// makes counts a text that is about to be made.
+func (p *parser) makes(line, bytes int) error {
+	if p.made += bytes; p.made > maxMade {
+		return at(line, "the texts that are put together have more than %d bytes", maxMade)
+	}
+	return nil
+}
 
 func (p *parser) literal(depth int) (value, error) {
 	t := p.take()
@@ -204,6 +214,9 @@ func (p *parser) fill(v *value, t token) error {
 	var b strings.Builder
 	for _, part := range t.parts {
 		if !part.expression {
+			if err := p.makes(t.line, len(part.text)); err != nil {
+				return err
+			}
 			b.WriteString(part.text)
 			continue
 		}
@@ -211,6 +224,9 @@ func (p *parser) fill(v *value, t token) error {
 		made, known := p.variables[words[0]]
 		if !known {
 			return at(t.line, "#{%.80s} is Ruby that is not executed here", part.text)
+		}
+		if err := p.makes(t.line, len(words)*len(made)); err != nil {
+			return err
 		}
 		for _, method := range words[1:] {
 			if made, known = applied(made, method); !known {
@@ -233,6 +249,9 @@ func (p *parser) variable(t token) (value, error) {
 	for p.peek().is(".") {
 		p.take()
 		method := p.take()
+		if err := p.makes(t.line, len(made)); err != nil {
+			return v, err
+		}
 		if made, known = applied(made, method.text); !known || method.kind != tokenName {
 			return v, at(method.line, "the method %s is not known here", method)
 		}

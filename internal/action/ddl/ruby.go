@@ -26,6 +26,7 @@ type parser struct {
 	act       *act              // the action whose block is read
 	variables map[string]string // of the loops around
 	count     int               // statements that were read
+	made      int               // bytes of texts that were put together
 }
 
 func (p *parser) peek() token { return p.tokens[p.next] }
