@@ -321,6 +321,38 @@ puts JSON.dump(logs.map { |l| { 'time_utc' => Time.parse(l['time'].to_s).to_i, '
 	}
 }
 
+// A resource of which nobody knows whether Puppet manages it is not called unmanaged.
+func TestManagedResources(t *testing.T) {
+	t.Parallel()
+	n := fakeNode(t)
+	managed := func() string {
+		fields, err := puppet.ResourceData(n.config)(t.Context(), "File[/etc/Hosts]")
+		if err != nil {
+			return err.Error()
+		}
+		text, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		managed, _, _ := strings.Cut(string(text), ",")
+		return managed
+	}
+	if got := managed(); got != `{"managed":false` {
+		t.Errorf("without a list: %s", got)
+	}
+	n.write("resources.txt", "group[root]\nfile[/etc/hosts]\n")
+	if got := managed(); got != `{"managed":true` {
+		t.Errorf("it is in the list: %s", got)
+	}
+	path := filepath.Join(n.dir, "resources.txt")
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if got := managed(); !strings.HasPrefix(got, "Puppet's list of resources cannot be read: ") {
+		t.Errorf("a list that cannot be read: %s", got)
+	}
+}
+
 func TestLogsAreBounded(t *testing.T) {
 	t.Parallel()
 	n := fakeNode(t)
