@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -95,7 +96,7 @@ func (r reader) ask(ctx context.Context, q request) (jsontext.Value, error) {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // the operator's puppet
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdin, cmd.WaitDelay = strings.NewReader(string(c.Input)), lingering
-	out, noise := &bounded{most: maxAnswer}, &bounded{most: maxNoise}
+	out, noise := &output.Beginning{Most: maxAnswer}, &output.Beginning{Most: maxNoise}
 	cmd.Stdout, cmd.Stderr = out, noise
 	group.Own(cmd)
 	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
@@ -105,9 +106,9 @@ func (r reader) ask(ctx context.Context, q request) (jsontext.Value, error) {
 		return nil, fault.New(fault.Unavailable, "Puppet took too long to look at resources of the type %s, and was ended", q.Type)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s: %v: %.300s", applicationName, err, lastLine(noise.kept))
+		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s: %v: %.300s", applicationName, err, lastLine(noise.String()))
 	}
-	value, err := results(orders.Output{Stdout: out.kept, Stderr: noise.kept})
+	value, err := results(orders.Output{Stdout: out.Bytes(), Stderr: noise.Bytes()})
 	if _, aborted := errors.AsType[*orders.Aborted](err); err != nil && !aborted {
 		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s %v", applicationName, err)
 	}
@@ -131,19 +132,8 @@ func results(o orders.Output) (jsontext.Value, error) {
 	return answer.Results, nil
 }
 
-// bounded keeps the beginning of an output.
-type bounded struct {
-	kept []byte
-	most int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
-	return len(p), nil
-}
-
-func lastLine(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
 }
 
