@@ -52,7 +52,7 @@ func (c Config) command(q request) (orders.Command, error) {
 	if err != nil {
 		return orders.Command{}, err
 	}
-	if err := c.install(); err != nil {
+	if err := puppetenv.Install(filepath.Join(c.Dir, "puppet", "application", applicationName+".rb"), application); err != nil {
 		return orders.Command{}, fault.Wrap(fault.Unavailable, err, "what looks at resources could not be put into %s: %v", c.Dir, err)
 	}
 	script, wrapped, ok := puppetenv.RubyScript(bin)
@@ -67,18 +67,6 @@ func (c Config) command(q request) (orders.Command, error) {
 	}
 	own := append(puppetenv.Environment(os.Getenv), "RUBYLIB="+strings.TrimSuffix(c.Dir+string(os.PathListSeparator)+libraries, string(os.PathListSeparator)), "PATH="+puppetenv.LastOf(env, "PATH"))
 	return orders.Command{Path: script, Args: []string{applicationName}, Env: own, Input: pxp.Data(q)}, nil
-}
-
-// install puts the application where Puppet finds it, if it is not there as it should be.
-func (c Config) install() error {
-	path := filepath.Join(c.Dir, "puppet", "application", applicationName+".rb")
-	if there, err := os.ReadFile(path); err == nil && slices.Equal(there, application) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return puppetenv.Replace(path, application, 0o600)
 }
 
 // ask starts the application, and returns its results.
