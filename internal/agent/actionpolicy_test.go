@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +16,8 @@ import (
 // The action policies of a node see its facts, and the classes that the real Puppet writes.
 func TestActionPoliciesKnowTheNode(t *testing.T) {
 	t.Parallel()
-	installed, err := exec.LookPath("puppet")
-	if err != nil {
-		t.Fatal("no puppet here: make test-deps")
-	}
 	dir := t.TempDir()
-	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --publicdir %[1]s/public --basemodulepath %[1]s/modules\n", dir, installed))
+	puppet := programtest.Puppet(t, dir, "--basemodulepath", filepath.Join(dir, "modules"))
 	policies := filepath.Join(dir, "policies")
 	must(t, os.Mkdir(policies, 0o700))
 	for name, text := range map[string]string{
