@@ -116,6 +116,8 @@ func results(o orders.Output) (jsontext.Value, error) {
 		return nil, errors.New("gave no answer - stderr: " + orders.ErrorText(o))
 	case answer.Aborted != "":
 		return nil, &orders.Aborted{Message: answer.Aborted, Data: answer.Results}
+	case len(answer.Results) == 0 || answer.Results.Kind() == 'n': // nobody checks those of apply
+		return nil, errors.New("gave no results - stderr: " + orders.ErrorText(o))
 	}
 	return answer.Results, nil
 }

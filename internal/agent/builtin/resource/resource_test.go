@@ -276,6 +276,8 @@ func TestProgramsThatFail(t *testing.T) {
 		"echo nonsense; echo why >&2":       "puppet tutti_resource gave no answer - stderr: \nwhy\n",
 		`echo '{"results":{"type":"a"}}'`:   "what resource find gives does not fit its schema: field exported: it is missing; field managed: it is missing; field parameters: it is missing; field tags: it is missing; field title: it is missing",
 		`echo '{"aborted":"not so"}'`:       "not so",
+		`echo '{}'`:                         "puppet tutti_resource gave no results - stderr: (empty)",
+		`echo '{"results":null}'`:           "puppet tutti_resource gave no results - stderr: (empty)",
 		"yes x | head -c 20000000":          "puppet tutti_resource gave no answer - stderr: (empty)",
 		`echo "{\"aborted\":\"$RUBYLIB\"}"`: filepath.Join(n.dir, "ruby"),
 	} {
