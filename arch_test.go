@@ -80,6 +80,7 @@ var ranks = map[string]int{
 	"internal/program/git":         20,
 	"internal/program/group":       18, // what is ended takes along all that it started
 	"internal/program/hook":        20,
+	"internal/program/output":      18, // what programs print is kept in it
 	"internal/protocol/classifier": 20,
 	"internal/protocol/node":       20,
 	"internal/protocol/puppet":     20,

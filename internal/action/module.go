@@ -81,6 +81,15 @@ func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * fl
 // Limit is how long an action may run.
 func (a Action) Limit() time.Duration { return cmp.Or(a.Timeout, DefaultTimeout).Duration() }
 
+// CheckInput holds an input to what the action takes. It compiles the schema each time: whoever is idle keeps none.
+func (a Action) CheckInput(input jsontext.Value) error {
+	schema, err := Compile(a.Input)
+	if err != nil {
+		return err
+	}
+	return schema.Check(input)
+}
+
 // Shown is the display rule that counts.
 func (a Action) Shown() Display { return cmp.Or(a.Display, Failed) }
 

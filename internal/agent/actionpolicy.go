@@ -8,7 +8,6 @@ import (
 
 	"github.com/tutti-project/tutti/internal/agent/actionpolicy"
 	"github.com/tutti-project/tutti/internal/agent/orders"
-	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -88,22 +87,4 @@ func (d *daemon) newRules(ctx context.Context) (orders.Rules, error) {
 		d.log.WarnContext(ctx, "Puppet does not tell where the classes of this node are; action policies that name classes deny", "err", err)
 	}
 	return rules{set: set, facts: func() []byte { return d.facts.keeping().Values }, classes: d.knownClasses}, nil
-}
-
-// settingsFile is where Puppet's settings are kept.
-func (d *daemon) settingsFile() string { return filepath.Join(d.Data, "puppet-settings.json") }
-
-// asker reads what Puppet said of its settings.
-func (d *daemon) asker() puppetenv.Asker {
-	path, _ := findPuppet(d.Puppet) // without it there is nothing that it said
-	return puppetenv.Asker{Puppet: path, Kept: d.settingsFile()}
-}
-
-// knownClasses are the classes of the node's last catalog; nil: they are not known.
-func (d *daemon) knownClasses() []string {
-	classes, err := d.classes()
-	if err != nil {
-		return nil
-	}
-	return classes
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +16,8 @@ import (
 // The action policies of a node see its facts, and the classes that the real Puppet writes.
 func TestActionPoliciesKnowTheNode(t *testing.T) {
 	t.Parallel()
-	installed, err := exec.LookPath("puppet")
-	if err != nil {
-		t.Fatal("no puppet here: make test-deps")
-	}
 	dir := t.TempDir()
-	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --publicdir %[1]s/public --basemodulepath %[1]s/modules\n", dir, installed))
+	puppet := programtest.Puppet(t, dir, "--basemodulepath", filepath.Join(dir, "modules"))
 	policies := filepath.Join(dir, "policies")
 	must(t, os.Mkdir(policies, 0o700))
 	for name, text := range map[string]string{
@@ -63,6 +58,14 @@ func TestActionPoliciesKnowTheNode(t *testing.T) {
 	check("tutti=bob", "disk", "format", "refused by this node's policy: no line of DIR/disk.policy allows format to tutti=bob")
 	d.facts.kept.Values = json.RawMessage(`{"os":{"family":"Debian"},"role":"db"}`)
 	check("tutti=bob", "disk", "wipe", "refused by this node's policy: DIR/disk.policy line 3 denies wipe to tutti=bob")
+
+	must(t, os.WriteFile(filepath.Join(policies, "deny.policy"), []byte("policy default allow\ndeny\t*\t*\t*\tzone::closed\n"), 0o600))
+	rules, err = d.newRules(t.Context())
+	must(t, err)
+	check("tutti=bob", "deny", "x", "")
+	settings, _ := d.asker().Last()
+	must(t, os.WriteFile(settings["classfile"], []byte(strings.Repeat("a\n", maxClasses/2)+"zone::closed\n"), 0o600)) // more than is read
+	check("tutti=bob", "deny", "x", "refused by this node's policy: DIR/deny.policy line 2 may deny x to tutti=bob: the node's facts or classes are not known")
 }
 
 func TestDoctorOnActionPolicies(t *testing.T) {

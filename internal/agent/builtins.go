@@ -2,15 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/builtin"
@@ -93,53 +86,4 @@ func (d *daemon) counts() (self.Counts, error) {
 	s, err := d.status()
 	t := s.Transactions
 	return self.Counts{Kept: t.Kept, Running: t.Running, Waiting: t.Waiting, Undelivered: t.Undelivered}, err
-}
-
-// maxClasses bounds the file of classes, in bytes.
-const maxClasses = 1 << 20
-
-// classes are those of the last catalog that Puppet applied; none if it applied none.
-func (d *daemon) classes() ([]string, error) {
-	for _, path := range d.classFiles() {
-		file, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, builtin.Abort("Puppet's list of classes cannot be read: %v", err)
-		}
-		defer func() { _ = file.Close() }()
-		text, err := io.ReadAll(io.LimitReader(file, maxClasses))
-		if err != nil {
-			return nil, builtin.Abort("Puppet's list of classes cannot be read: %v", err)
-		}
-		return slices.Compact(slices.Sorted(strings.FieldsSeq(string(text)))), nil
-	}
-	return nil, nil
-}
-
-// classFiles are where Puppet may keep its classes: where it said when it ran last, or where its packages put it.
-func (d *daemon) classFiles() []string {
-	if settings, known := d.asker().Last(); known && settings["classfile"] != "" {
-		return []string{settings["classfile"]}
-	}
-	if runtime.GOOS == "windows" {
-		return []string{filepath.Join(os.Getenv("ProgramData"), "PuppetLabs", "puppet", "cache", "state", "classes.txt")}
-	}
-	return []string{"/opt/puppetlabs/puppet/cache/state/classes.txt", "/var/cache/puppet/state/classes.txt", "/var/lib/puppet/state/classes.txt"}
-}
-
-// last are the facts that were resolved last. Facter is asked if none are kept.
-func (f *submitter) last(ctx context.Context) (json.RawMessage, error) {
-	f.mu.Lock()
-	values := f.kept.Values
-	if f.pending != nil {
-		values = f.pending.Values
-	}
-	f.mu.Unlock()
-	if len(values) > 0 {
-		return values, nil
-	}
-	found, err := f.source.All(ctx)
-	return found.Values, err
 }

@@ -226,6 +226,21 @@ func (f *submitter) keeping() keptFacts {
 	return f.kept
 }
 
+// last are the facts that were resolved last. Facter is asked if none are kept.
+func (f *submitter) last(ctx context.Context) (json.RawMessage, error) {
+	f.mu.Lock()
+	values := f.kept.Values
+	if f.pending != nil {
+		values = f.pending.Values
+	}
+	f.mu.Unlock()
+	if len(values) > 0 {
+		return values, nil
+	}
+	found, err := f.source.All(ctx)
+	return found.Values, err
+}
+
 // look tells whether one of the facts changed that the node's catalog read.
 func (f *submitter) look(ctx context.Context) bool {
 	f.learn(ctx)

@@ -52,7 +52,7 @@ func (n *node) actions() []orders.Module {
 	for name, described := range descriptions() {
 		m := orders.Module{Name: name, Description: described, Actions: map[string]orders.Action{}}
 		for _, a := range described.Actions {
-			one := orders.Action{Timeout: a.Limit(), Check: func(input jsontext.Value) error { return checkAction(a, input) }}
+			one := orders.Action{Timeout: a.Limit(), Check: a.CheckInput}
 			if a.ReadOnly {
 				answer := simulated[name+" "+a.Name]
 				one.Read = func(_ context.Context, o orders.Order) (jsontext.Value, error) { return answer(o.Params) }
@@ -68,14 +68,6 @@ func (n *node) actions() []orders.Module {
 	}
 	slices.SortFunc(all, func(a, b orders.Module) int { return cmp.Compare(a.Name, b.Name) })
 	return all
-}
-
-func checkAction(a action.Action, input jsontext.Value) error {
-	schema, err := action.Compile(a.Input)
-	if err != nil {
-		return err
-	}
-	return schema.Check(input)
 }
 
 // services are what a simulated node has.

@@ -35,7 +35,8 @@
 //
 // # Bounds
 //
-// A text has at most action.MaxMetadataBytes, values are nested at most maxDepth deep, loops are written out to at most maxStatements.
+// A text has at most action.MaxMetadataBytes, values are nested at most maxDepth deep, loops are written out to at most maxStatements, and
+// texts that are put together have at most maxMade bytes, all of them.
 //
 // # Errors
 //

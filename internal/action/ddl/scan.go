@@ -36,6 +36,23 @@ const (
 	tokenMark // => , ( ) [ ] { } | + .
 )
 
+func (t token) is(mark string) bool    { return t.kind == tokenMark && t.text == mark }
+func (t token) named(name string) bool { return t.kind == tokenName && t.text == name }
+
+// String is a token in an error.
+func (t token) String() string {
+	switch t.kind {
+	case tokenEnd:
+		return "the end of the file"
+	case tokenNewline:
+		return "the end of the line"
+	case tokenName, tokenLabel, tokenMark, tokenNumber, tokenSymbol:
+		return "`" + t.text + "`"
+	case tokenText, tokenRegex, tokenWords:
+	}
+	return "a literal"
+}
+
 // scanner cuts a Ruby text into tokens.
 type scanner struct {
 	text    string

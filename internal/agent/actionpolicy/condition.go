@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,11 @@ func parseCondition(word string) (condition, error) {
 	c := condition{fact: parts[1], value: parts[3], holdsIf: operators[parts[2]]}
 	inner, slashed := strings.CutPrefix(c.value, "/")
 	inner, closed := strings.CutSuffix(inner, "/")
-	if isPattern := slashed && closed && inner != ""; parts[2] == "=~" || isPattern && (parts[2] == "=" || parts[2] == "==") {
+	switch isPattern := slashed && closed && inner != ""; {
+	case !isPattern && parts[2] != "=~":
+	case isPattern && !slices.Contains([]string{"=", "==", "=~"}, parts[2]):
+		return c, fault.New(fault.Invalid, "facts: %.80q: a regular expression goes with = and =~ only; write a row for each case", word) // as a text it would hold for nearly anything
+	default:
 		if !isPattern {
 			inner = c.value
 		}

@@ -15,7 +15,7 @@
 //
 //	callers  *, or a list: a name, a group, /a regular expression/; one must fit
 //	actions  *, or a list; one must be the action
-//	facts    *, or a list of conditions, which must all hold: = == != < <= > >= =~; numbers are compared as numbers; =/re/ is =~
+//	facts    *, or a list of conditions, which must all hold: = == != < <= > >= =~; numbers are compared as numbers; =/re/ is =~, and no other operator takes /re/
 //	classes  *, or a list of Puppet's classes, which the node's last catalog must all have; /re/ is one that fits
 //
 // A condition on a fact that the node does not have, or that is no single value, does not hold, also with !=.

@@ -61,6 +61,10 @@ func Parse(name string, text []byte, groups Groups) (Policy, error) {
 // lines are those of a file that say something, with their numbers; -1 ends a file that is too large.
 func lines(text []byte) func(yield func(int, string) bool) {
 	return func(yield func(int, string) bool) {
+		if len(text) > MaxBytes { // whatever is in it: the end may be missing
+			yield(-1, "")
+			return
+		}
 		number, rows := 0, 0
 		for line := range strings.Lines(string(text)) {
 			number++
@@ -68,8 +72,7 @@ func lines(text []byte) func(yield func(int, string) bool) {
 			if line == "" || line[0] == '#' {
 				continue
 			}
-			rows++
-			if len(text) > MaxBytes || rows > MaxRows {
+			if rows++; rows > MaxRows {
 				yield(-1, "")
 				return
 			}

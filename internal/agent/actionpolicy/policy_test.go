@@ -123,15 +123,18 @@ func TestRowsThatAreRefused(t *testing.T) {
 		"allow\t*\t*\t*\ta or b":                                           "compound expressions",
 		strings.Repeat("allow\t*\t*\t*\n", actionpolicy.MaxRows+1):         "it has more than",
 		"#\nallow\t*\t*\t*\n" + strings.Repeat(" ", actionpolicy.MaxBytes): "it has more than",
+		strings.Repeat("#", actionpolicy.MaxBytes+1):                       "it has more than",
+		"allow\t*\t*\trole!=/db/\t*":                                       "a regular expression goes with = and =~ only",
+		"deny\t*\t*\trole</db/\t*":                                         "a regular expression goes with = and =~ only",
 	} {
 		_, err := actionpolicy.Parse("p", []byte(text), nil)
 		if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		}
 	}
-	for text, want := range map[string]string{"a/b x": "g line 1: a group's name", "a x\na y": "g line 2: the group a is there twice"} {
+	for text, want := range map[string]string{"a/b x": "g line 1: a group's name", "a x\na y": "g line 2: the group a is there twice", "# " + strings.Repeat("#", actionpolicy.MaxBytes): "g: it has more than"} {
 		if _, err := actionpolicy.ParseGroups("g", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%.60q: %v", text, err)
 		}
 	}
 }

@@ -82,9 +82,8 @@ func Orders(modules []Module, program []string) ([]orders.Module, error) {
 }
 
 func (m Module) order(a action.Action, program []string) orders.Action {
-	check := func(input jsontext.Value) error { return checkInput(a, input) }
 	if a.ReadOnly {
-		return orders.Action{Check: check, Timeout: a.Limit(), Read: func(ctx context.Context, o orders.Order) (jsontext.Value, error) {
+		return orders.Action{Check: a.CheckInput, Timeout: a.Limit(), Read: func(ctx context.Context, o orders.Order) (jsontext.Value, error) {
 			return m.call(ctx, a, o.Params)
 		}}
 	}
@@ -96,26 +95,17 @@ func (m Module) order(a action.Action, program []string) orders.Action {
 					return err
 				}
 			}
-			return check(input)
+			return a.CheckInput(input)
 		}
 		return own
 	}
 	return orders.Action{
-		Check: check, Timeout: a.Limit(), Results: orders.ActionResults,
+		Check: a.CheckInput, Timeout: a.Limit(), Results: orders.ActionResults,
 		Prepare: func(_ context.Context, o orders.Order) (orders.Command, error) {
 			args := append(slices.Clone(program[1:]), m.Name, a.Name)
 			return orders.Command{Path: program[0], Args: args, Input: o.Params}, nil
 		},
 	}
-}
-
-// checkInput compiles the schema each time: an idle agent keeps none.
-func checkInput(a action.Action, input jsontext.Value) error {
-	schema, err := action.Compile(a.Input)
-	if err != nil {
-		return err
-	}
-	return schema.Check(input)
 }
 
 // call does an action, and holds its results to their schema.
@@ -183,7 +173,7 @@ func perform(ctx context.Context, modules []Module, module, name string, in io.R
 	if err != nil {
 		return nil, err
 	}
-	if err := checkInput(a, input); err != nil {
+	if err := a.CheckInput(input); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, a.Limit())

@@ -1,7 +1,6 @@
 package facter
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 )
 
 const (
@@ -35,7 +35,7 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	out, noise := bounded{most: f.MaxBytes, full: cancel}, bounded{most: maxNoise}
+	out, noise := output.Beginning{Most: f.MaxBytes, Full: cancel}, output.Beginning{Most: maxNoise}
 	cmd := exec.CommandContext(limited, path, args...) //nolint:gosec // the operator's puppet
 	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &noise, lingering
@@ -48,7 +48,7 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case out.over:
+	case out.Cut():
 		return "", fault.New(fault.Unavailable, "%s printed more than %d bytes and was ended; a custom fact may be too large", what, f.MaxBytes)
 	case limited.Err() != nil:
 		return "", fault.New(fault.Unavailable, "%s took longer than %s and was ended; a custom fact may hang", what, f.Timeout)
@@ -57,28 +57,6 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	}
 	return out.String(), nil
 }
-
-// bounded keeps a bounded part of an output.
-type bounded struct {
-	kept bytes.Buffer // not embedded: copying would go past Write
-	most int
-	over bool
-	full func() // nil: the rest is thrown away
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - b.kept.Len()
-	b.kept.Write(p[:min(len(p), room)])
-	if len(p) > room {
-		b.over = true
-		if b.full != nil {
-			b.full()
-		}
-	}
-	return len(p), nil
-}
-
-func (b *bounded) String() string { return b.kept.String() }
 
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -17,8 +17,10 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -126,11 +128,11 @@ func (f found) activate(ctx context.Context, cfg Config) error {
 }
 
 // streams is the beginning of what a program printed.
-type streams struct{ stdout, stderr limited }
+type streams struct{ stdout, stderr output.Beginning }
 
 // logStreams puts what a program printed into the log.
-func (f found) logStreams(ctx context.Context, cfg Config, s streams, of string) {
-	logSaid(ctx, cfg, f.name, of, s.stdout.kept.String(), s.stderr.kept.String())
+func (f found) logStreams(ctx context.Context, cfg Config, s *streams, of string) {
+	logSaid(ctx, cfg, f.name, of, s.stdout.String(), s.stderr.String())
 }
 
 func logSaid(ctx context.Context, cfg Config, module, of, stdout, stderr string) {
@@ -143,7 +145,8 @@ func logSaid(ctx context.Context, cfg Config, module, of, stdout, stderr string)
 }
 
 // perform makes the files, runs the program, and returns its reply. It removes the files.
-func (e errand) perform(command func(line []string) *exec.Cmd) (text []byte, s streams, err error) {
+func (e errand) perform(command func(line []string) *exec.Cmd) (text []byte, s *streams, err error) {
+	s = &streams{output.Beginning{Most: maxSaidBytes}, output.Beginning{Most: maxSaidBytes}}
 	dir, err := os.MkdirTemp(e.Dir, "choria-")
 	if err != nil {
 		return nil, s, err
@@ -159,13 +162,12 @@ func (e errand) perform(command func(line []string) *exec.Cmd) (text []byte, s s
 	cmd.Env = append(os.Environ(), "CHORIA_EXTERNAL_REQUEST="+asked, "CHORIA_EXTERNAL_REPLY="+replied, "CHORIA_EXTERNAL_PROTOCOL="+e.Protocol,
 		"CHORIA_EXTERNAL_CONFIG="+e.Config, "CHORIA_EXTERNAL_FACTS="+facts)
 	cmd.Dir = os.TempDir()
-	s.stdout.most, s.stderr.most = maxSaidBytes, maxSaidBytes
 	cmd.Stdout, cmd.Stderr = &s.stdout, &s.stderr
 	cmd.WaitDelay = lingering
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, s, fmt.Errorf("its program ended with an error: %w", err)
 	}
-	text, err = readBounded(replied, maxReplyBytes)
+	text, err = puppetenv.ReadBounded(replied, maxReplyBytes)
 	if err == nil && len(bytes.TrimSpace(text)) == 0 {
 		err = errors.New("its program wrote no reply")
 	}

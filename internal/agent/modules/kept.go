@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/ddl"
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -88,7 +89,7 @@ func (f found) read(ctx context.Context, cfg Config) (s state, err error) {
 
 // readDDL reads Choria's description, and asks the program whether it wants to be used.
 func (f found) readDDL(ctx context.Context, cfg Config) (described action.Module, err error) {
-	text, err := readBounded(f.ddl, action.MaxMetadataBytes)
+	text, err := puppetenv.ReadBounded(f.ddl, action.MaxMetadataBytes)
 	if err != nil {
 		return described, err
 	}

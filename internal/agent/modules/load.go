@@ -1,11 +1,9 @@
 package modules
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,8 +19,10 @@ import (
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/ddl"
 	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -180,7 +180,7 @@ func lonely(path, name string) (f found, there bool, err error) {
 			return f, false, nil
 		}
 	}
-	text, err := readBounded(path, action.MaxMetadataBytes)
+	text, err := puppetenv.ReadBounded(path, action.MaxMetadataBytes)
 	if err != nil {
 		return f, false, nil //nolint:nilerr // it may be anything
 	}
@@ -210,20 +210,20 @@ func ask(ctx context.Context, path string) ([]byte, error) {
 	defer cancel()
 	line := append(commandLine(path), "metadata")
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...) //nolint:gosec // the operator's own executables
-	out, errs := limited{most: action.MaxMetadataBytes}, limited{most: action.MaxMetadataBytes}
+	out, errs := output.Beginning{Most: action.MaxMetadataBytes}, output.Beginning{Most: action.MaxMetadataBytes}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
 	group.Own(cmd)
 	err := cmd.Run()
 	switch {
-	case errs.kept.Len() > 0:
-		return nil, fmt.Errorf("its metadata came with words on standard error: %.500q", errs.kept.String())
+	case len(errs.Bytes()) > 0:
+		return nil, fmt.Errorf("its metadata came with words on standard error: %.500q", errs.String())
 	case err != nil:
 		return nil, fmt.Errorf("its metadata: %w", err)
-	case out.cut:
+	case out.Cut():
 		return nil, fmt.Errorf("its metadata has more than %d bytes", action.MaxMetadataBytes)
 	}
-	return out.kept.Bytes(), nil
+	return out.Bytes(), nil
 }
 
 // commandLine is how an executable is started.
@@ -234,37 +234,9 @@ func commandLine(path string) []string {
 	return []string{path}
 }
 
-// limited keeps the beginning of what is written to it.
-type limited struct {
-	most int
-	kept bytes.Buffer
-	cut  bool
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	keep := min(len(p), l.most-l.kept.Len())
-	l.cut = l.cut || keep < len(p)
-	l.kept.Write(p[:keep])
-	return len(p), nil
-}
-
-// readBounded reads a file of at most so many bytes.
-func readBounded(path string, most int) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err == nil && len(text) > most {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
-	}
-	return text, err
-}
-
 // readConfiguration reads a configuration file; nil: there is none.
 func readConfiguration(path string) ([]byte, error) {
-	text, err := readBounded(path, maxConfigBytes)
+	text, err := puppetenv.ReadBounded(path, maxConfigBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

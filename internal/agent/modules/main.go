@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/output"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -24,7 +25,7 @@ func Main(in io.Reader, out io.Writer) error {
 	text, said, err := e.perform(func(line []string) *exec.Cmd {
 		return exec.Command(line[0], line[1:]...) //nolint:gosec,noctx // the operator's own executables; the group is ended
 	})
-	d := done{Stdout: readable(said.stdout), Stderr: readable(said.stderr)}
+	d := done{Stdout: readable(&said.stdout), Stderr: readable(&said.stderr)}
 	var r reply
 	switch {
 	case err != nil:
@@ -41,10 +42,9 @@ func Main(in io.Reader, out io.Writer) error {
 }
 
 // readable is what is kept of a stream, as text.
-func readable(l limited) string {
-	text := strings.ToValidUTF8(strings.ReplaceAll(l.kept.String(), "\x00", "\uFFFD"), "\uFFFD")
-	if l.cut {
-		text += "…"
+func readable(b *output.Beginning) string {
+	if b.Cut() {
+		return b.Text() + "…"
 	}
-	return text
+	return b.Text()
 }

@@ -1,6 +1,7 @@
 package puppetenv
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,4 +35,15 @@ func Replace(path string, content []byte, mode os.FileMode) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// Install puts a file of our own where Puppet finds it, if it is not there as it should be.
+func Install(path string, content []byte) error {
+	if there, err := ReadBounded(path, int64(len(content))); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return Replace(path, content, 0o600)
 }

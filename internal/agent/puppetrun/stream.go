@@ -1,9 +1,7 @@
 package puppetrun
 
 import (
-	"bytes"
 	_ "embed"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -61,26 +59,5 @@ func (e stream) install() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, hookFile)
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, hook) {
-		return path, nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	file, err := os.CreateTemp(dir, hookFile+".*")
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(hook)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-		return "", err
-	}
-	return path, nil
+	return path, puppetenv.Install(path, hook)
 }

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 )
 
 // timeLimit bounds one clone when the caller sets no earlier deadline.
@@ -120,7 +120,7 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 	args = append([]string{"-C", g.dir, "-c", "core.hooksPath=/dev/null"}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // refs are checked, the URL is not among them
 	cmd.Env = g.environment(os.Environ())
-	stdout, stderr := &bounded{}, &bounded{}
+	stdout, stderr := &output.Beginning{Most: maxOutputBytes}, &output.Beginning{Most: maxOutputBytes}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group.Own(cmd)
 	cmd.WaitDelay = 5 * time.Second
@@ -192,15 +192,3 @@ func (g git) clean(words string) string {
 
 // userInfo finds credentials in other URLs, such as those of submodules.
 var userInfo = regexp.MustCompile(`([a-z]+://)[^/@\s'"]*:[^/@\s'"]*@`)
-
-// bounded keeps the first bytes that are written to it.
-type bounded struct{ strings.Builder }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutputBytes - b.Len(); room > 0 {
-		_, _ = b.Builder.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-var _ io.Writer = (*bounded)(nil)

@@ -32,6 +32,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/program/output"
 )
 
 // Config bounds programs. Zero values mean the defaults.
@@ -88,7 +89,7 @@ func (r *Runner) run(ctx context.Context, path, arg string, stdin []byte) (resul
 	}
 	defer r.turns.Release(1)
 
-	stdout, stderr := &limited{max: r.cfg.MaxOutputBytes}, &limited{max: maxErrorBytes}
+	stdout, stderr := &output.Beginning{Most: r.cfg.MaxOutputBytes}, &output.Beginning{Most: maxErrorBytes}
 	home, leave, err := r.private()
 	if err != nil {
 		return result{}, fault.Wrap(fault.Unavailable, err, "no directory could be made for %s", path)
@@ -130,19 +131,19 @@ func (r *Runner) private() (dir string, leave func(), err error) {
 	return dir, leave, nil
 }
 
-func (r *Runner) outcome(ctx context.Context, path string, err error, stdout, stderr *limited) (result, error) {
-	if text := strings.TrimSpace(string(stderr.kept)); text != "" {
+func (r *Runner) outcome(ctx context.Context, path string, err error, stdout, stderr *output.Beginning) (result, error) {
+	if text := strings.TrimSpace(stderr.String()); text != "" {
 		r.cfg.Log.InfoContext(ctx, "program wrote to standard error", "program", path, "text", text)
 	}
 	switch exit, exited := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return result{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s was stopped: it did not end in time", path)
 	case exited && exit.Exited():
-		return result{exit: exit.ExitCode(), stdout: stdout.kept, cut: stdout.cut}, nil
+		return result{exit: exit.ExitCode(), stdout: stdout.Bytes(), cut: stdout.Cut()}, nil
 	case err != nil && !onlySlowReader(err):
 		return result{}, fault.Wrap(fault.Unavailable, err, "%s could not be run to its end", path)
 	default:
-		return result{stdout: stdout.kept, cut: stdout.cut}, nil
+		return result{stdout: stdout.Bytes(), cut: stdout.Cut()}, nil
 	}
 }
 
@@ -173,24 +174,6 @@ func environment(home string) []string {
 		}
 	}
 	return env
-}
-
-// limited keeps the first bytes and swallows the rest, so that the writer never
-// blocks and never dies of a closed pipe. It must not embed its buffer, whose
-// ReadFrom would pass by the limit.
-type limited struct {
-	kept []byte
-	max  int
-	cut  bool
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	keep := p
-	if room := l.max - len(l.kept); len(keep) > room {
-		keep, l.cut = keep[:room], true
-	}
-	l.kept = append(l.kept, keep...)
-	return len(p), nil
 }
 
 // checkProgram refuses a path that cannot be run, at the start rather than at the first node.

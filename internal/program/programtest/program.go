@@ -5,8 +5,11 @@
 package programtest
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -24,4 +27,16 @@ func Write(tb testing.TB, path, text string) string {
 		tb.Fatal(err)
 	}
 	return path
+}
+
+// Puppet writes a program that is the Puppet of this machine with directories of its own below dir, and with more options, and returns its path. Each
+// start adds a line to the file starts there.
+func Puppet(tb testing.TB, dir string, more ...string) string {
+	tb.Helper()
+	installed, err := exec.LookPath("puppet")
+	if err != nil {
+		tb.Fatal("no puppet here: make test-deps")
+	}
+	return Write(tb, filepath.Join(dir, "puppet"), fmt.Sprintf("#!/bin/sh\necho x >> %[1]s/starts\n"+
+		"exec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --color false %[3]s\n", dir, installed, strings.Join(more, " ")))
 }

@@ -34,14 +34,34 @@ func Ask(tb testing.TB, m builtin.Module, action, input string) (results, why st
 		builtin.Main(tb.Context(), []builtin.Module{m}, m.Name, action, strings.NewReader(input), &out, &errs)
 		return out.String(), strings.TrimSuffix(errs.String(), "\n")
 	}
-	text, err := a.Read(tb.Context(), orders.Order{Params: jsontext.Value(input)})
+	text, err := Read(tb, a, input)
 	if aborted, ok := errors.AsType[*orders.Aborted](err); ok {
 		return string(aborted.Data), aborted.Message
 	}
 	if err != nil {
 		return "", err.Error()
 	}
-	return string(text), ""
+	return text, ""
+}
+
+// Read asks an action that only reads: its results, or the error that the agent gets.
+func Read(tb testing.TB, a orders.Action, input string) (results string, err error) {
+	tb.Helper()
+	if err := a.Check(jsontext.Value(input)); err != nil {
+		return "", err
+	}
+	text, err := a.Read(tb.Context(), orders.Order{Params: jsontext.Value(input)})
+	return string(text), err
+}
+
+// ReadFields is Read with the results as an object.
+func ReadFields(tb testing.TB, a orders.Action, input string) (results map[string]any, err error) {
+	tb.Helper()
+	text, err := Read(tb, a, input)
+	if err != nil {
+		return nil, err
+	}
+	return results, json.Unmarshal([]byte(text), &results)
 }
 
 // Fields is Ask with the results as an object.

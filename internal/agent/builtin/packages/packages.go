@@ -236,6 +236,9 @@ func (c Config) outdated(ctx context.Context, names ...string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if done.Cut { // there may be more of them
+		return nil, builtin.Abort("%s lists more updates than can be read", m.name())
+	}
 	if all == nil {
 		all = []Outdated{}
 	}

@@ -239,3 +239,24 @@ func TestRPM(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// Half of the updates would look like all of them.
+func TestUpdatesThatCannotAllBeRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ manager, program, line string }{
+		{"apt", "apt-get", "Inst tiny [1] (2 Debian [all])"}, {"dnf", "dnf", "tiny.noarch  2-1  updates"},
+	} {
+		n := newNode(t)
+		if c.manager == "apt" {
+			n.program(t, "dpkg-query", "")
+			if err := os.WriteFile(filepath.Join(n.root, "var/lib/dpkg/status"), []byte("Package: base\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.program(t, "rpm", "")
+		n.program(t, c.program, fmt.Sprintf("yes '%s' | head -c %d", c.line, tool.MaxOutputBytes+1))
+		if _, why := ask(t, n.cfg, "checkupdates", "{}"); why != c.manager+" lists more updates than can be read" {
+			t.Errorf("%s: %s", c.manager, why)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/agent/builtin"
-	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 )
 
 // Data answers the data function puppet: the results of status.
@@ -18,9 +17,6 @@ type resourceData struct {
 	Managed bool `json:"managed"` // the last catalog had it
 	summary
 }
-
-// maxListBytes bounds Puppet's list of the resources of its last catalog.
-const maxListBytes = 16 << 20
 
 // ResourceData answers the data function resource: whether Puppet manages it, and the figures of the last run.
 func ResourceData(c Config) builtin.Data {
@@ -35,11 +31,11 @@ func ResourceData(c Config) builtin.Data {
 		}
 		data := resourceData{}
 		data.summary, _ = last.(summary)
-		text, err := puppetenv.ReadBounded(settings["resourcefile"], maxListBytes)
+		list, err := resourceList(settings["resourcefile"])
 		if err != nil {
-			return data, nil //nolint:nilerr // Puppet has applied nothing
+			return nil, err
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(list) {
 			data.Managed = data.Managed || strings.EqualFold(strings.TrimSpace(line), reference)
 		}
 		return data, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
 	"github.com/tutti-project/tutti/internal/agent/builtin/puppet"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -36,12 +37,8 @@ type node struct {
 // realNode has the Puppet that is installed.
 func realNode(t *testing.T) *node {
 	t.Helper()
-	installed, err := exec.LookPath("puppet")
-	if err != nil {
-		t.Fatal("no puppet here: make test-deps")
-	}
 	n := &node{t: t, dir: t.TempDir()}
-	n.make(fmt.Sprintf("echo x >> %[1]s/starts\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --basemodulepath %[1]s/modules --color false\n", n.dir, installed))
+	n.has(programtest.Puppet(t, n.dir, "--basemodulepath", filepath.Join(n.dir, "modules")))
 	return n
 }
 
@@ -49,7 +46,8 @@ func realNode(t *testing.T) *node {
 func fakeNode(t *testing.T) *node {
 	t.Helper()
 	n := &node{t: t, dir: t.TempDir()}
-	n.make(fmt.Sprintf(`echo x >> %[1]s/starts
+	n.has(programtest.Write(t, filepath.Join(n.dir, "puppet"), fmt.Sprintf(`#!/bin/sh
+echo x >> %[1]s/starts
 echo "config = %[1]s/puppet.conf"
 echo "agent_catalog_run_lockfile = %[1]s/run.lock"
 echo "agent_disabled_lockfile = %[1]s/disabled.lock"
@@ -57,13 +55,12 @@ echo "lastrunreport = %[1]s/report.yaml"
 echo "lastrunfile = %[1]s/summary.yaml"
 echo "resourcefile = %[1]s/resources.txt"
 echo "pidfile = %[1]s/agent.pid"
-`, n.dir))
+`, n.dir)))
 	return n
 }
 
-func (n *node) make(body string) {
-	n.t.Helper()
-	n.puppet = programtest.Write(n.t, filepath.Join(n.dir, "puppet"), "#!/bin/sh\n"+body)
+func (n *node) has(program string) {
+	n.puppet = program
 	n.config = puppet.Config{Puppet: func() (string, error) { return n.puppet, nil }, Settings: filepath.Join(n.dir, "settings.json")}
 }
 
@@ -105,16 +102,7 @@ func (n *node) module() orders.Module {
 // ask asks what is only read.
 func (n *node) ask(name, input string) (map[string]any, error) {
 	n.t.Helper()
-	a := n.module().Actions[name]
-	if err := a.Check(jsontext.Value(input)); err != nil {
-		return nil, err
-	}
-	text, err := a.Read(n.t.Context(), orders.Order{Params: jsontext.Value(input)})
-	if err != nil {
-		return nil, err
-	}
-	var results map[string]any
-	return results, json.Unmarshal(text, &results)
+	return builtintest.ReadFields(n.t, n.module().Actions[name], input)
 }
 
 // order does what changes something, as the program that the agent starts.
@@ -318,6 +306,38 @@ puts JSON.dump(logs.map { |l| { 'time_utc' => Time.parse(l['time'].to_s).to_i, '
 	}
 	if status, err := n.ask("status", `{}`); err != nil || status["lastrun"] != times["last_run"] {
 		t.Errorf("status: %v, %v", status, err)
+	}
+}
+
+// A resource of which nobody knows whether Puppet manages it is not called unmanaged.
+func TestManagedResources(t *testing.T) {
+	t.Parallel()
+	n := fakeNode(t)
+	managed := func() string {
+		fields, err := puppet.ResourceData(n.config)(t.Context(), "File[/etc/Hosts]")
+		if err != nil {
+			return err.Error()
+		}
+		text, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		managed, _, _ := strings.Cut(string(text), ",")
+		return managed
+	}
+	if got := managed(); got != `{"managed":false` {
+		t.Errorf("without a list: %s", got)
+	}
+	n.write("resources.txt", "group[root]\nfile[/etc/hosts]\n")
+	if got := managed(); got != `{"managed":true` {
+		t.Errorf("it is in the list: %s", got)
+	}
+	path := filepath.Join(n.dir, "resources.txt")
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if got := managed(); !strings.HasPrefix(got, "Puppet's list of resources cannot be read: ") {
+		t.Errorf("a list that cannot be read: %s", got)
 	}
 }
 

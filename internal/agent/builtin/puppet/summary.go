@@ -117,31 +117,36 @@ func (c Config) summary(ctx context.Context, in summaryInput) (any, error) {
 		RetrievalTime: run.Time["config_retrieval"], TotalTime: run.Time["total"], ConfigVersion: run.configVersion(), Summary: run.text,
 	}
 	s.LastRun, s.SinceLastRun = run.ended(time.Now())
-	if s.TypeDistribution, err = typesIn(settings["resourcefile"]); err != nil {
+	text, err := resourceList(settings["resourcefile"])
+	if err != nil {
 		return nil, err
 	}
+	s.TypeDistribution = typesIn(text)
 	if in.Logs {
 		s.Logs, err = logsIn(settings["lastrunreport"])
 	}
 	return s, err
 }
 
-// typesIn counts the types in resources.txt, which has a line such as file[/etc/hosts] for each resource.
-func typesIn(path string) (map[string]int, error) {
-	types := map[string]int{}
+// resourceList is Puppet's list of the resources of its last catalog, resources.txt: a line such as file[/etc/hosts] for each. Nothing: it has
+// applied none.
+func resourceList(path string) (string, error) {
 	text, err := puppetenv.ReadBounded(path, maxResourcesBytes)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return types, nil
-		}
-		return nil, builtin.Abort("Puppet's list of resources cannot be read: %v", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", builtin.Abort("Puppet's list of resources cannot be read: %v", err)
 	}
-	for line := range strings.Lines(string(text)) {
+	return string(text), nil
+}
+
+// typesIn counts the types in a list of resources.
+func typesIn(list string) map[string]int {
+	types := map[string]int{}
+	for line := range strings.Lines(list) {
 		if name, _, ok := strings.Cut(line, "["); ok {
 			types[typeName(name)]++
 		}
 	}
-	return types, nil
+	return types
 }
 
 // typeName is a type as Puppet writes it: concat_file is Concat_file, a::b is A::B.

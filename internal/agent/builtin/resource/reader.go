@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -51,7 +52,7 @@ func (c Config) command(q request) (orders.Command, error) {
 	if err != nil {
 		return orders.Command{}, err
 	}
-	if err := c.install(); err != nil {
+	if err := puppetenv.Install(filepath.Join(c.Dir, "puppet", "application", applicationName+".rb"), application); err != nil {
 		return orders.Command{}, fault.Wrap(fault.Unavailable, err, "what looks at resources could not be put into %s: %v", c.Dir, err)
 	}
 	script, wrapped, ok := puppetenv.RubyScript(bin)
@@ -66,18 +67,6 @@ func (c Config) command(q request) (orders.Command, error) {
 	}
 	own := append(puppetenv.Environment(os.Getenv), "RUBYLIB="+strings.TrimSuffix(c.Dir+string(os.PathListSeparator)+libraries, string(os.PathListSeparator)), "PATH="+puppetenv.LastOf(env, "PATH"))
 	return orders.Command{Path: script, Args: []string{applicationName}, Env: own, Input: pxp.Data(q)}, nil
-}
-
-// install puts the application where Puppet finds it, if it is not there as it should be.
-func (c Config) install() error {
-	path := filepath.Join(c.Dir, "puppet", "application", applicationName+".rb")
-	if there, err := os.ReadFile(path); err == nil && slices.Equal(there, application) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return puppetenv.Replace(path, application, 0o600)
 }
 
 // ask starts the application, and returns its results.
@@ -95,7 +84,7 @@ func (r reader) ask(ctx context.Context, q request) (jsontext.Value, error) {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // the operator's puppet
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdin, cmd.WaitDelay = strings.NewReader(string(c.Input)), lingering
-	out, noise := &bounded{most: maxAnswer}, &bounded{most: maxNoise}
+	out, noise := &output.Beginning{Most: maxAnswer}, &output.Beginning{Most: maxNoise}
 	cmd.Stdout, cmd.Stderr = out, noise
 	group.Own(cmd)
 	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
@@ -105,9 +94,9 @@ func (r reader) ask(ctx context.Context, q request) (jsontext.Value, error) {
 		return nil, fault.New(fault.Unavailable, "Puppet took too long to look at resources of the type %s, and was ended", q.Type)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s: %v: %.300s", applicationName, err, lastLine(noise.kept))
+		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s: %v: %.300s", applicationName, err, lastLine(noise.String()))
 	}
-	value, err := results(orders.Output{Stdout: out.kept, Stderr: noise.kept})
+	value, err := results(orders.Output{Stdout: out.Bytes(), Stderr: noise.Bytes()})
 	if _, aborted := errors.AsType[*orders.Aborted](err); err != nil && !aborted {
 		return nil, fault.Wrap(fault.Unavailable, err, "puppet %s %v", applicationName, err)
 	}
@@ -127,23 +116,14 @@ func results(o orders.Output) (jsontext.Value, error) {
 		return nil, errors.New("gave no answer - stderr: " + orders.ErrorText(o))
 	case answer.Aborted != "":
 		return nil, &orders.Aborted{Message: answer.Aborted, Data: answer.Results}
+	case len(answer.Results) == 0 || answer.Results.Kind() == 'n': // nobody checks those of apply
+		return nil, errors.New("gave no results - stderr: " + orders.ErrorText(o))
 	}
 	return answer.Results, nil
 }
 
-// bounded keeps the beginning of an output.
-type bounded struct {
-	kept []byte
-	most int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
-	return len(p), nil
-}
-
-func lastLine(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
 }
 

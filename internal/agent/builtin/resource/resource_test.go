@@ -2,7 +2,6 @@ package resource_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
 	"github.com/tutti-project/tutti/internal/agent/builtin/resource"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -33,12 +33,8 @@ type node struct {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	installed, err := exec.LookPath("puppet")
-	if err != nil {
-		t.Fatal("no puppet here: make test-deps")
-	}
 	n := &node{t: t, dir: t.TempDir()}
-	n.puppet = programtest.Write(t, filepath.Join(n.dir, "puppet"), fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --color false\n", n.dir, installed))
+	n.puppet = programtest.Puppet(t, n.dir)
 	n.config = resource.Config{Puppet: func() (string, error) { return n.puppet, nil }, Dir: filepath.Join(n.dir, "ruby"), NSSwitch: filepath.Join(n.dir, "nsswitch.conf")}
 	return n
 }
@@ -72,16 +68,7 @@ func (n *node) action(module, name string) orders.Action {
 
 func (n *node) ask(module, name, input string) (map[string]any, error) {
 	n.t.Helper()
-	a := n.action(module, name)
-	if err := a.Check(jsontext.Value(input)); err != nil {
-		return nil, err
-	}
-	text, err := a.Read(n.t.Context(), orders.Order{Params: jsontext.Value(input)})
-	if err != nil {
-		return nil, err
-	}
-	var results map[string]any
-	return results, json.Unmarshal(text, &results)
+	return builtintest.ReadFields(n.t, n.action(module, name), input)
 }
 
 // apply does what the agent's watcher does.
@@ -289,6 +276,8 @@ func TestProgramsThatFail(t *testing.T) {
 		"echo nonsense; echo why >&2":       "puppet tutti_resource gave no answer - stderr: \nwhy\n",
 		`echo '{"results":{"type":"a"}}'`:   "what resource find gives does not fit its schema: field exported: it is missing; field managed: it is missing; field parameters: it is missing; field tags: it is missing; field title: it is missing",
 		`echo '{"aborted":"not so"}'`:       "not so",
+		`echo '{}'`:                         "puppet tutti_resource gave no results - stderr: (empty)",
+		`echo '{"results":null}'`:           "puppet tutti_resource gave no results - stderr: (empty)",
 		"yes x | head -c 20000000":          "puppet tutti_resource gave no answer - stderr: (empty)",
 		`echo "{\"aborted\":\"$RUBYLIB\"}"`: filepath.Join(n.dir, "ruby"),
 	} {

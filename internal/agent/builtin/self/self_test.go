@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
 	"github.com/tutti-project/tutti/internal/agent/builtin/self"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -42,12 +41,7 @@ func ask(t *testing.T, cfg self.Config, name, input string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := modules[0].Actions[name]
-	if err := a.Check(jsontext.Value(input)); err != nil {
-		return "", err
-	}
-	results, err := a.Read(t.Context(), orders.Order{Params: jsontext.Value(input)})
-	return string(results), err
+	return builtintest.Read(t, modules[0].Actions[name], input)
 }
 
 func TestAnswers(t *testing.T) {

@@ -87,7 +87,7 @@ func (c Config) manager(name string) (manager, error) {
 	if strings.HasPrefix(name, "-") { // programs would take it for an option
 		return nil, errUnknown
 	}
-	if script := c.path("/etc/init.d/" + name); isScript(script) {
+	if script := c.path("/etc/init.d/" + name); !strings.Contains(name, "/") && isScript(script) { // a path would be any program of the node
 		return initScript{c, script}, nil
 	}
 	if c.Puppet != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,11 +222,17 @@ func TestData(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.program("etc/init.d/web", ``)
-	for name, want := range map[string]service.State{"web": {Status: "running", Enabled: "disabled", State: "runs", Provider: "init"}, "nothing": {Status: "absent"}} {
+	s.program("bin/anything", ``)
+	for name, want := range map[string]service.State{
+		"web": {Status: "running", Enabled: "disabled", State: "runs", Provider: "init"}, "nothing": {Status: "absent"}, "../../bin/anything": {Status: "absent"},
+	} {
 		got, err := service.Data(s.cfg)(t.Context(), name)
 		if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
+	}
+	if calls := s.calls(); !slices.Equal(calls, []string{"web status"}) { // queries are not held to the schema of a service's name
+		t.Errorf("started: %q", calls)
 	}
 }
 

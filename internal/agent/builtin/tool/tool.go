@@ -11,7 +11,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/group"
+	"github.com/tutti-project/tutti/internal/program/output"
 )
 
 // MaxOutputBytes is how much is kept of each of a program's outputs. The rest is read and thrown away.
@@ -92,7 +92,7 @@ func (b Box) Run(ctx context.Context, c Command) (Done, error) {
 		return c.runOn(ctx, path)
 	}
 	cmd := c.program(ctx, path)
-	var out, errs kept
+	out, errs := output.Beginning{Most: MaxOutputBytes}, output.Beginning{Most: MaxOutputBytes}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, afterwards
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -101,7 +101,7 @@ func (b Box) Run(ctx context.Context, c Command) (Done, error) {
 	if err := unrun(path, err); err != nil {
 		return Done{}, err
 	}
-	return Done{Exit: cmd.ProcessState.ExitCode(), Stdout: out.text(), Stderr: errs.text(), Cut: out.cut || errs.cut}, nil
+	return done(cmd, &out, &errs), nil
 }
 
 // program is what is run, until ctx is done.
@@ -147,8 +147,12 @@ func (c Command) runOn(ctx context.Context, path string) (Done, error) {
 	if err := unrun(path, err); err != nil {
 		return Done{}, err
 	}
-	wrote, failed := written(out), written(errs)
-	return Done{Exit: cmd.ProcessState.ExitCode(), Stdout: wrote.text(), Stderr: failed.text(), Cut: wrote.cut || failed.cut}, nil
+	return done(cmd, written(out), written(errs)), nil
+}
+
+// done is what an ended program left.
+func done(cmd *exec.Cmd, out, errs *output.Beginning) Done {
+	return Done{Exit: cmd.ProcessState.ExitCode(), Stdout: out.Text(), Stderr: errs.Text(), Cut: out.Cut() || errs.Cut()}
 }
 
 // scratch is a file without a name.
@@ -162,9 +166,9 @@ func scratch() (*os.File, error) {
 }
 
 // written is the beginning of what a program wrote into a file.
-func written(file *os.File) kept {
-	var k kept
-	_, _ = io.Copy(&k, io.NewSectionReader(file, 0, MaxOutputBytes+1)) // what cannot be read was not written
+func written(file *os.File) *output.Beginning {
+	k := &output.Beginning{Most: MaxOutputBytes}
+	_, _ = io.Copy(k, io.NewSectionReader(file, 0, MaxOutputBytes+1)) // what cannot be read was not written
 	return k
 }
 
@@ -174,24 +178,6 @@ func (c Command) environment() []string {
 		env = []string{"PATH=" + os.Getenv("PATH"), "TERM=dumb"}
 	}
 	return append(append(env, "LC_ALL=C", "LANGUAGE=C"), c.Env...)
-}
-
-// kept is the beginning of what is written to it.
-type kept struct {
-	buffer bytes.Buffer // no embedded one: its ReadFrom knows no bound
-	cut    bool
-}
-
-// Write implements io.Writer.
-func (k *kept) Write(p []byte) (int, error) {
-	fits := min(len(p), MaxOutputBytes-k.buffer.Len())
-	k.cut = k.cut || fits < len(p)
-	k.buffer.Write(p[:fits])
-	return len(p), nil
-}
-
-func (k *kept) text() string {
-	return strings.ToValidUTF8(strings.ReplaceAll(k.buffer.String(), "\x00", "\uFFFD"), "\uFFFD")
 }
 
 // Output is all that a program wrote.
