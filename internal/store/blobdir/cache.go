@@ -82,6 +82,12 @@ func (c *Cache) recall() error {
 // Close gives the directory free for another process.
 func (c *Cache) Close() error { return c.store.Close() }
 
+// Spool is a directory on the same disk for files that are of no use after this process.
+func (c *Cache) Spool() string { return c.store.tmpDir() }
+
+// Guard has admit asked before anything is kept from now on: what it returns is the error.
+func (c *Cache) Guard(admit func() error) { c.store.Guard(admit) }
+
 // Open is cas.Store's: NotFound for what is not kept, ErrCorrupt for what was damaged and is not kept any more.
 func (c *Cache) Open(ctx context.Context, d fleet.Digest) (cas.Blob, error) {
 	blob, err := c.store.Open(ctx, d)

@@ -29,11 +29,11 @@ type Cache interface {
 
 // Parts is what a Store stands on.
 type Parts struct {
-	Marks  cas.Marks
-	Cache  Cache
-	Spool  string // a directory for what is on its way to the store; it is there
-	Log    *slog.Logger
-	Rename bool // give the store another name: what others know of it counts no more
+	Marks cas.Marks
+	Cache Cache
+	Spool string // a directory for what is on its way to the store; it is there
+	Log   *slog.Logger
+	Now   bool // a store that cannot be reached now is not opened
 }
 
 // Store is blobs in a bucket.
@@ -62,13 +62,41 @@ func Open(ctx context.Context, c Config, parts Parts) (*Store, error) {
 	}
 	s := &Store{bucket: b, parts: parts}
 	if err := s.pair(ctx); err != nil {
-		if fault.Of(err) != fault.Unavailable || parts.Rename {
+		if fault.Of(err) != fault.Unavailable || parts.Now {
 			return nil, err
 		}
 		parts.Log.WarnContext(ctx, "the store of content cannot be used now, will retry", "err", err)
 	}
 	return s, nil
 }
+
+// Uncached is a Cache that keeps nothing.
+type Uncached struct{}
+
+var _ Cache = Uncached{}
+
+func uncached(d fleet.Digest) error {
+	return fault.New(fault.NotFound, "blob %s is not cached", d.Short())
+}
+
+// Open implements Cache.
+func (Uncached) Open(_ context.Context, d fleet.Digest) (cas.Blob, error) { return nil, uncached(d) }
+
+// Fill implements Cache.
+func (Uncached) Fill(_ context.Context, d fleet.Digest, _ []byte) (int64, error) {
+	return 0, uncached(d)
+}
+
+// Link implements Cache.
+func (Uncached) Link(_ context.Context, d fleet.Digest, _ string, _ bool) error { return uncached(d) }
+
+// Keep implements Cache.
+func (Uncached) Keep(context.Context, fleet.Digest, int64, io.Reader) error {
+	return fault.New(fault.Unavailable, "nothing is cached")
+}
+
+// Remove implements Cache.
+func (Uncached) Remove(fleet.Digest) {}
 
 // Problem is why the store cannot be reached; nil: it can, as far as is known.
 func (s *Store) Problem() error { return s.bucket.outage.problem() }
@@ -89,13 +117,24 @@ func digestOf(name string) (fleet.Digest, bool) {
 	return d, err == nil && key(d) == name
 }
 
-// pair makes sure that the marks are of this store. It is done once.
+// pair makes sure, once, that the marks are of this store.
 func (s *Store) pair(ctx context.Context) error {
 	s.pairing.Lock()
 	defer s.pairing.Unlock()
 	if s.paired {
 		return nil
 	}
+	return s.pairNow(ctx)
+}
+
+// pairAgain does it however often it was done.
+func (s *Store) pairAgain(ctx context.Context) error {
+	s.pairing.Lock()
+	defer s.pairing.Unlock()
+	return s.pairNow(ctx)
+}
+
+func (s *Store) pairNow(ctx context.Context) error {
 	name, err := s.name(ctx)
 	if err != nil {
 		return err
@@ -115,13 +154,18 @@ func (s *Store) pair(ctx context.Context) error {
 
 // name reads the store's name, or gives it one.
 func (s *Store) name(ctx context.Context) (string, error) {
-	if !s.parts.Rename {
-		text, err := s.bucket.read(ctx, nameObject, 100)
-		if err == nil || !fault.Is(err, fault.NotFound) {
-			return string(text), err
-		}
+	text, err := s.bucket.read(ctx, nameObject, 100)
+	if fault.Is(err, fault.NotFound) {
+		return uuid.NewString(), nil
 	}
-	return uuid.NewString(), nil
+	return string(text), err
+}
+
+// Rename gives the store another name: what records know of it counts no more, and servers look what it has when they start, and
+// before they remove anything.
+func (s *Store) Rename(ctx context.Context) error {
+	name := uuid.NewString()
+	return s.bucket.put(ctx, nameObject, "", int64(len(name)), stringReader(name))
 }
 
 // adopt marks what is in the bucket. The store has its name, and the records have it, only when that is done.

@@ -21,7 +21,7 @@ func (s *Store) Sweep(ctx context.Context, keep func(fleet.Digest) bool, before 
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
-	if err := s.pair(ctx); err != nil {
+	if err := s.pairAgain(ctx); err != nil {
 		return 0, 0, err
 	}
 	marked, err := s.marksTime(ctx, before)
