@@ -203,6 +203,7 @@ var flagValues = map[string]completion{
 	"database":          {none: "an address"},
 	"recipient":         {none: "a key"},
 	"backup":            {none: "an id that backup list prints"},
+	"blobs":             {fixed: []string{"directory"}},
 	"blobs-endpoint":    {none: "an address"},
 	"blobs-region":      {none: "a region of the store"},
 	"blobs-ca":          {files: true},

@@ -100,10 +100,10 @@ func TestAnUploadBreaksOff(t *testing.T) {
 				way.heal()
 				server.Kill()
 				server.Again()
-				eventually(t, "the store is used again", func() bool {
-					missing, err := s.Missing(t.Context(), []fleet.Digest{d})
-					return err == nil && len(missing) == 1
-				})
+				eventually(t, "the store is used again", func() bool { return fault.Is(openError(t, s, d), fault.NotFound) })
+				if missing, err := s.Missing(t.Context(), []fleet.Digest{d}); err != nil || len(missing) != 1 {
+					t.Errorf("%s: missing are %v, %v", how, missing, err)
+				}
 				if _, err := os.Stat(server.Object("uploads/blobs/" + string(d[:2]) + "/" + string(d))); err == nil {
 					t.Errorf("%s: an object is there", how)
 				}
