@@ -105,7 +105,7 @@ race: test-deps build $(BIN)/versitygw ## every test with the race detector, als
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/compiler/ruby/testdata/modules.txt
@@ -161,6 +161,10 @@ bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 
 bench-backup: build ## a backup of 10 000 nodes (NODES=n), another one, verify, restore; how long facts wait meanwhile
 	$(GO) run ./bench/backup $(if $(NODES),-nodes $(NODES))
 
+bench-blobs: $(BIN)/versitygw ## content in a directory, in an S3 store on this machine, and in that without a cache
+	@mkdir -p bench/out
+	$(GO) test -run '^$$' -bench BenchmarkBlobs ./internal/store/blobs3 | tee bench/out/blobs.txt
+
 bench-go: $(BIN)/versitygw ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... | tee bench/out/go.txt
@@ -199,5 +203,5 @@ check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
-.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
+.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-go lint
 .PHONY: fmt generate verify check man release

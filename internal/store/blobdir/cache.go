@@ -130,7 +130,7 @@ func (c *Cache) used(d fleet.Digest, err error) {
 // Keep keeps a blob of so many bytes. Invalid when the content is another; Unavailable when there is no room for it, in the
 // bound or on the disk.
 func (c *Cache) Keep(ctx context.Context, d fleet.Digest, size int64, r io.Reader) error {
-	if err := c.reserve(size); err != nil {
+	if there, err := c.reserve(d, size); there || err != nil {
 		return err
 	}
 	err := c.store.PutAs(ctx, d, io.LimitReader(r, size+1))
@@ -147,15 +147,20 @@ func (c *Cache) Keep(ctx context.Context, d fleet.Digest, size int64, r io.Reade
 	return err
 }
 
-func (c *Cache) reserve(size int64) error {
+// reserve makes room for a blob, unless it is kept already.
+func (c *Cache) reserve(d fleet.Digest, size int64) (there bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if element, there := c.kept[d]; there {
+		c.order.MoveToFront(element)
+		return true, nil
+	}
 	if size > c.most {
-		return fault.New(fault.Unavailable, "a blob of %d bytes does not fit into the cache of %d", size, c.most)
+		return false, fault.New(fault.Unavailable, "a blob of %d bytes does not fit into the cache of %d", size, c.most)
 	}
 	c.makeRoom(size)
 	c.bytes += size
-	return nil
+	return false, nil
 }
 
 // makeRoom removes what was used longest ago until size fits. The caller holds the lock.

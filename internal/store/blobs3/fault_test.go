@@ -79,7 +79,7 @@ func openError(t *testing.T, s *blobs3.Store, d fleet.Digest) error {
 // putting it again works. Small uploads and those in parts.
 func TestAnUploadBreaksOff(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string]int{"one request": 4 << 20, "in parts": 40 << 20} {
+	for name, size := range map[string]int{"one request": 4 << 20, "in parts": 20 << 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := blobs3test.Start(t)
