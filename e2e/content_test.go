@@ -19,7 +19,8 @@ func TestContentInAnS3Store(t *testing.T) {
 	begin(t, 60)
 	store, dir := blobs3test.Start(t), t.TempDir()
 	s := newServer(dir, "--autosign", "all")
-	s.env = append(s.env, "TUTTI_BLOBS_ENDPOINT="+store.Endpoint, "TUTTI_BLOBS_CREDENTIALS="+store.Credentials(blobs3test.SecretKey))
+	credentials := store.Credentials(blobs3test.SecretKey)
+	s.env = append(s.env, "TUTTI_BLOBS_ENDPOINT="+store.Endpoint, "TUTTI_BLOBS_CREDENTIALS="+credentials)
 	s.startFor(t)
 	s.deploy(t, "production")
 
@@ -32,6 +33,10 @@ func TestContentInAnS3Store(t *testing.T) {
 		t.Errorf("copied again: %+v", again)
 	}
 	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	settings := "blobs_endpoint: " + store.Endpoint + "\nblobs_credentials: " + credentials + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "server.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.follows(t, dir, "many-servers.md")
