@@ -58,6 +58,7 @@ var ranks = map[string]int{
 	"internal/cas/filebucket":   10,
 	"internal/inventory":        10,
 	"internal/job":              10,
+	"internal/job/memo":         10,
 	"internal/pki":              10,
 	"internal/policy":           10,
 	"internal/rbac":             10,
@@ -73,6 +74,8 @@ var ranks = map[string]int{
 	"internal/release":              12,
 	"internal/target":               12,
 	"internal/action/invoke":        12,
+	"internal/job/submit":           12,
+	"internal/job/schedule":         13, // it submits
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":       20,
 	"internal/compiler/worktree":   20,

@@ -14,6 +14,11 @@ func (s *Service) Jobs(ctx context.Context, page Page) ([]Job, error) {
 	return s.Store.Jobs(ctx, page)
 }
 
+// CountJobs is how many jobs a page is of.
+func (s *Service) CountJobs(ctx context.Context, page Page) (int, error) {
+	return s.Store.CountJobs(ctx, page)
+}
+
 // Runs is a page of a job's runs, by Number; NotFound.
 func (s *Service) Runs(ctx context.Context, id int64, page RunPage) ([]Run, error) {
 	runs, err := s.Store.Runs(ctx, id, page)
