@@ -92,6 +92,7 @@ type Page struct {
 	Ascending     bool
 	TaskPart      string    // of a task whose name has this in it; empty: all
 	Plans         *bool     // of plans, or of none; nil: all
+	Plan          int64     // of this plan; 0: all
 	FinishedFrom  time.Time // these two leave out jobs that have not ended; zero: all
 	FinishedUntil time.Time
 }

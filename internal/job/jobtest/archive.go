@@ -86,7 +86,8 @@ func (k *kept) fits(page job.Page) bool {
 	}
 	ended := (page.FinishedFrom.IsZero() || !j.FinishedAt.Before(page.FinishedFrom)) &&
 		(page.FinishedUntil.IsZero() || !j.FinishedAt.IsZero() && !j.FinishedAt.After(page.FinishedUntil))
-	if !ended || !strings.Contains(task, page.TaskPart) || page.Plans != nil && *page.Plans != (j.Spec.Plan > 0) {
+	if !ended || !strings.Contains(task, page.TaskPart) || page.Plans != nil && *page.Plans != (j.Spec.Plan > 0) ||
+		page.Plan > 0 && page.Plan != j.Spec.Plan {
 		return false
 	}
 	return (page.Before == 0 || j.ID < page.Before) && in(page.Statuses, j.Status) && in(page.Kinds, j.Spec.Kind) &&

@@ -141,6 +141,8 @@ func numberedPagesOfJobs(t *testing.T, s job.Store) {
 		"part of a task":       {job.Page{TaskPart: "_2:"}, []int{2}, 1},
 		"no pattern":           {job.Page{TaskPart: "%"}, []int{3, 2, 1}, 3},
 		"of plans":             {job.Page{Plans: &yes}, []int{3, 2}, 2},
+		"of a plan":            {job.Page{Plan: 1}, []int{3, 2}, 2},
+		"of no plan there is":  {job.Page{Plan: 2}, nil, 0},
 		"of none":              {job.Page{Plans: &no}, []int{1, 0}, 2},
 		"that ended":           {job.Page{FinishedFrom: when(1)}, []int{2, 1}, 2},
 		"that ended late":      {job.Page{FinishedFrom: when(45)}, []int{2}, 1},

@@ -200,6 +200,9 @@ func (s *Jobs) jobsOf(page job.Page) filter {
 	if page.Plans != nil {
 		f.add("CASE WHEN plan > 0 THEN 1 ELSE 0 END = ?", bit(*page.Plans))
 	}
+	if page.Plan > 0 {
+		f.add("plan = ?", page.Plan)
+	}
 	if !page.FinishedFrom.IsZero() {
 		f.add("finished_at >= ?", micros(page.FinishedFrom))
 	}

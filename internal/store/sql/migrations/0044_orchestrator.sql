@@ -4,6 +4,7 @@ ALTER TABLE jobs ADD COLUMN environment @text NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN plan        @int  NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN stopping_at @int  NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN stop_change @int  NOT NULL DEFAULT 0;
+CREATE INDEX jobs_by_plan ON jobs (plan) WHERE plan > 0;
 ALTER TABLE job_runs ADD COLUMN began   @int  NOT NULL DEFAULT 0;
 
 -- Orders that are given at a time, once or again and again.
