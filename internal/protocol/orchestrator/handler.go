@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -66,6 +67,11 @@ type Environments interface {
 	Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error)
 }
 
+// Inventory answers queries; an inventory.Asker does.
+type Inventory interface {
+	Ask(ctx context.Context, q inventory.Question, row func(json.RawMessage) error) error
+}
+
 // Access says who asks, and who could help them.
 type Access interface {
 	Explain(ctx context.Context, actor fleet.Actor, permission fleet.Permission, refusal error) error
@@ -82,7 +88,7 @@ type Config struct {
 	Gate         Gate
 	Applications Applications
 	Environments Environments
-	Inventory    inventory.Asker
+	Inventory    Inventory
 	Access       Access
 	Actor        func(*http.Request) (fleet.Actor, error) // who asks
 	Audit        *rbac.Audit
@@ -129,7 +135,6 @@ type route struct {
 func (h *Handler) routes() map[string]route {
 	return map[string]route{
 		"GET " + Prefix:             {do: h.root},
-		"GET " + Prefix + "/":       {do: h.root},
 		"GET " + Prefix + "/status": {do: h.status},
 		"GET " + Prefix + "/usage":  {permission: fleet.NodeRead, do: h.usage},
 
