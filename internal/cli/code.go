@@ -119,7 +119,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 	if err != nil {
 		return nil, source.explain(err)
 	}
-	if !isControlRepository(bundle.Manifest) {
+	if !bundle.Manifest.IsControlRepository() {
 		return nil, &fault.Error{
 			Kind: fault.Invalid, Detail: source.dir + " has neither manifests, modules, environment.conf nor hiera.yaml: it is no control repository",
 			Hint: "name the directory that has them",
@@ -138,15 +138,6 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 		a.hint("Uploaded %s that the server did not have", fault.Count(sent, "file"))
 	}
 	return bundle, err
-}
-
-// isControlRepository says whether code has something that Puppet reads an environment by. Nodes would be given empty catalogs
-// of a directory that has none of it.
-func isControlRepository(m code.Manifest) bool {
-	return slices.ContainsFunc(m.Files, func(f code.File) bool {
-		top, _, _ := strings.Cut(f.Path, "/")
-		return slices.Contains([]string{"manifests", "modules", "environment.conf", "hiera.yaml"}, top)
-	})
 }
 
 var codeList = verb[api.Nothing]{
