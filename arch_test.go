@@ -67,6 +67,7 @@ var ranks = map[string]int{
 	"internal/task/datatype":    9, // tasks are checked with it
 	// flows: may import cores
 	"internal/checkin":              12,
+	"internal/code/source":          12,
 	"internal/codecheck":            12,
 	"internal/codecheck/groupcheck": 12,
 	"internal/preview":              12,
@@ -74,24 +75,26 @@ var ranks = map[string]int{
 	"internal/target":               12,
 	"internal/action/invoke":        12,
 	// edges: implement ports, import no edge
-	"internal/compiler/ruby":       20,
-	"internal/compiler/worktree":   20,
-	"internal/program/cell":        19, // edges run programs in it
-	"internal/program/git":         20,
-	"internal/program/group":       18, // what is ended takes along all that it started
-	"internal/program/hook":        20,
-	"internal/program/output":      18, // what programs print is kept in it
-	"internal/protocol/classifier": 20,
-	"internal/protocol/node":       20,
-	"internal/protocol/puppet":     20,
-	"internal/protocol/puppetca":   20,
-	"internal/protocol/puppetdb":   20,
-	"internal/protocol/rest":       20,
-	"internal/protocol/tls":        20,
-	"internal/protocol/websocket":  20,
-	"internal/store/blobdir":       20,
-	"internal/store/sql":           20,
-	"internal/store/sql/query":     19, // questions become statements in it
+	"internal/compiler/ruby":        20,
+	"internal/compiler/worktree":    20,
+	"internal/program/cell":         19, // edges run programs in it
+	"internal/program/git":          20,
+	"internal/program/group":        18, // what is ended takes along all that it started
+	"internal/program/hook":         20,
+	"internal/program/output":       18, // what programs print is kept in it
+	"internal/program/r10k":         20,
+	"internal/protocol/classifier":  20,
+	"internal/protocol/codemanager": 20,
+	"internal/protocol/node":        20,
+	"internal/protocol/puppet":      20,
+	"internal/protocol/puppetca":    20,
+	"internal/protocol/puppetdb":    20,
+	"internal/protocol/rest":        20,
+	"internal/protocol/tls":         20,
+	"internal/protocol/websocket":   20,
+	"internal/store/blobdir":        20,
+	"internal/store/sql":            20,
+	"internal/store/sql/query":      19, // questions become statements in it
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,

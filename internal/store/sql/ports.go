@@ -7,6 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/source"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
@@ -61,5 +62,6 @@ var (
 	_ rbac.AuditStore          = (*Audit)(nil)
 	_ rbac.Store               = (*Access)(nil)
 	_ release.Store            = (*Releases)(nil)
+	_ source.Store             = (*CodeSources)(nil)
 	_ usage.Store              = (*Usage)(nil)
 )
