@@ -75,6 +75,23 @@ func (w *world) add(s source.Source) {
 	if _, err := w.service.Add(w.Context(), s, false); err != nil {
 		w.Fatal(err)
 	}
+	if w.repo.Hold == nil {
+		w.looked()
+	}
+}
+
+// looked waits until the service looked at the source by itself, and for what that led to.
+func (w *world) looked() {
+	w.Helper()
+	for {
+		if s, err := w.service.Source("control"); err != nil {
+			w.Fatal(err)
+		} else if !s.LookedAt.IsZero() {
+			w.settle()
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
 }
 
 // look looks at the source, and waits for what that leads to.
