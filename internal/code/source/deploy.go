@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -282,4 +283,24 @@ func within(dir string, err error) error {
 		detail = strings.ReplaceAll(detail, real+"/", "")
 	}
 	return fault.Wrap(fault.Of(err), err, "%s", strings.ReplaceAll(detail, dir+"/", ""))
+}
+
+// Environments asks a source's repository which environments its branches would be. Nothing is deployed.
+func (s *Service) Environments(ctx context.Context, name string) ([]fleet.Environment, error) {
+	from, err := s.Source(name)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := s.heads(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	var list []fleet.Environment
+	for branch := range heads {
+		if env, wanted, err := from.Environment(branch); wanted && err == nil {
+			list = append(list, env)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
 }
