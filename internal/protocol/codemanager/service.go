@@ -120,4 +120,3 @@ func (h *handler) recorded(r *http.Request, object string, act func() error) err
 	finish(pejson.Fault(err))
 	return err
 }
-

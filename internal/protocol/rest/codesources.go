@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,11 @@ func (h *sources) syncSource(ctx context.Context, request api.SourceSyncRequest)
 		return api.SourceSynced{}, err
 	}
 	deploys := looked.Deploys
-	if request.Wait {
-		if deploys, err = h.waitFor(ctx, deploys); err != nil {
+	if request.Wait { // also for what somebody else asked for a moment ago
+		open := slices.DeleteFunc(h.sources.Branches(request.Name), func(b source.Branch) bool {
+			return b.State != source.Queued && b.State != source.Deploying && !slices.ContainsFunc(deploys, func(d source.Branch) bool { return d.Environment == b.Environment })
+		})
+		if deploys, err = h.waitFor(ctx, open); err != nil {
 			return api.SourceSynced{}, err
 		}
 	}
