@@ -94,6 +94,7 @@ var ranks = map[string]int{
 	"internal/protocol/tls":         20,
 	"internal/protocol/websocket":   20,
 	"internal/store/blobdir":        20,
+	"internal/store/blobs3":         20,
 	"internal/store/sql":            20,
 	"internal/store/sql/query":      19, // questions become statements in it
 	// an island: only a node has it
