@@ -95,13 +95,14 @@ func (s *Service) gone(ctx context.Context, b Branch, purge bool, at time.Time, 
 		}
 		b.Error = "its branch was deleted, and the environment cannot be: " + ErrorText(err)
 	}
-	looked.Gone = append(looked.Gone, b)
-	if !b.GoneAt.IsZero() && !purge {
-		return nil
-	}
-	if b.GoneAt.IsZero() {
+	known := !b.GoneAt.IsZero()
+	if !known {
 		b.GoneAt = at
 		s.Log.InfoContext(ctx, "a branch was deleted, and its environment stays", "environment", b.Environment, "source", b.Source)
+	}
+	looked.Gone = append(looked.Gone, b)
+	if known && !purge {
+		return nil
 	}
 	return s.save(ctx, b)
 }
@@ -115,7 +116,7 @@ func (s *Service) Deploy(ctx context.Context, environments []fleet.Environment, 
 		if s.branches[env] == nil {
 			return nil, &fault.Error{
 				Kind: fault.NotFound, Detail: fmt.Sprintf("the environment %s is no branch of a source", env),
-				Hint: "`tutti code source show NAME` lists them, `tutti code source sync NAME` looks at the repository again",
+				Hint: fmt.Sprintf("`tutti code source sync NAME` looks for its branch; `tutti code deploy %s DIR` deploys a directory", env),
 			}
 		}
 	}

@@ -260,7 +260,9 @@ func TestADeletedBranch(t *testing.T) {
 			w.same([]fleet.Environment{"feature"}, w.deployer.Removed())
 			continue
 		}
-		w.same(1, len(looked.Gone))
+		if len(looked.Gone) != 1 || looked.Gone[0].GoneAt.IsZero() {
+			w.Errorf("gone: %+v", looked.Gone)
+		}
 		if w.branch("feature").GoneAt.IsZero() || len(w.deployer.Removed()) > 0 {
 			t.Errorf("it is %+v, removed %v", w.branch("feature"), w.deployer.Removed())
 		}
