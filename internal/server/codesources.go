@@ -26,7 +26,7 @@ const (
 )
 
 // openSources wires the deploys from git to their neighbours.
-func (p *parts) openSources(ctx context.Context, c Config) error {
+func openSources(ctx context.Context, p *parts, c Config) error {
 	key, err := p.data.sealKey()
 	if err != nil {
 		return err

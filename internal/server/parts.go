@@ -178,7 +178,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openReleases()
-	if err = p.openSources(ctx, c); err != nil {
+	if err = openSources(ctx, p, c); err != nil {
 		return p, err
 	}
 	p.metrics.factqueueFigures(p.factqueue)
