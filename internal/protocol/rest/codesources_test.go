@@ -69,6 +69,6 @@ func TestSourcesOverTheAPI(t *testing.T) {
 	if w := b.call(who{token: "web"}, http.MethodPost, api.Prefix+"/deploys", []byte(`{"environments":["odd_name"]}`)); w.Code != http.StatusForbidden {
 		t.Errorf("another's environment: %d %s", w.Code, w.Body)
 	}
-	ask(http.MethodDelete, "/sources/control", "", http.StatusOK)
+	ask(http.MethodDelete, "/sources/control", "", http.StatusNoContent)
 	ask(http.MethodGet, "/sources/control", "", http.StatusNotFound)
 }
