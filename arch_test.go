@@ -68,6 +68,7 @@ var ranks = map[string]int{
 	"internal/task/datatype":    9, // tasks are checked with it
 	// flows: may import cores
 	"internal/checkin":              12,
+	"internal/code/source":          12,
 	"internal/codecheck":            12,
 	"internal/codecheck/groupcheck": 12,
 	"internal/preview":              12,
@@ -98,6 +99,8 @@ var ranks = map[string]int{
 	"internal/store/sql/query":       19, // questions become statements in it
 	"internal/protocol/orchestrator": 20,
 	"internal/protocol/pejson":       19, // edges answer with it
+	"internal/program/r10k":          20,
+	"internal/protocol/codemanager":  20,
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,

@@ -8,7 +8,7 @@ const Prefix = "/api/v1"
 // Operations is every operation, in the order of the reference: those of each area, as its file lists them.
 func Operations() []Operation {
 	return slices.Concat(
-		certificateOperations(), codeOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
+		certificateOperations(), codeOperations(), sourceOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
 		actionOperations(),
 		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(), previewOperations(), releaseOperations(),
 		noiseOperations(), policyOperations(), accessOperations(), auditOperations(), usageOperations(), versionOperations(), descriptionOperations(),

@@ -1,5 +1,5 @@
-// Deploy measures what the check of a deploy costs besides compiling: a repository of many files of which some changed. There are no nodes, so that
-// nothing is compiled.
+// Deploy measures what the check of a deploy costs besides compiling: a repository of many files of which some changed, and what a push
+// takes from its webhook to the end of its deploy. There are no nodes, so that nothing is compiled.
 //
 //	go run ./bench/deploy [-files 5000] [-changed 20] [-runs 5]
 package main
@@ -38,7 +38,7 @@ func main() {
 	s.Main("deploy", s.run)
 }
 
-var columns = []string{"deploys", "read", "check_p50_ms", "check_max_ms", "command_p50_ms", "cpu_ms", "others_cores"}
+var columns = []string{"deploys", "read", "check_p50_ms", "check_max_ms", "command_p50_ms", "push_p50_ms", "push_max_ms", "cpu_ms", "others_cores"}
 
 func (s settings) run(ctx context.Context, dir string) error {
 	if s.Changed < 1 || s.Files < 10*s.Changed || s.Runs < 1 {
@@ -55,7 +55,7 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 				return nil, err
 			}
 		}
-		return measure.InTurn(ctx, b.first, b.some)
+		return measure.InTurn(ctx, b.first, b.some, b.pushes)
 	})
 }
 

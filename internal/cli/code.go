@@ -19,17 +19,20 @@ import (
 
 var codeCommand = asking{noun{
 	use: "code", short: "Deploy Puppet code and see what is deployed",
-	verbs: []declared{codeDeploy, codeList, codeVersions, codeStatus, codeRemove},
+	verbs: []declared{codeDeploy, codeList, codeVersions, codeStatus, codeRemove, codeSource},
 }}
 
 type codeDeployInput struct {
 	options        code.BuildOptions
 	engine         string
 	force, noCheck bool
+
+	wait, all, dryRun bool // of environments that are branches of sources
 }
 
 var codeDeploy = verb[codeDeployInput]{
-	use: "deploy ENVIRONMENT DIR|GIT-URL[@REF]", short: "Make a directory or a git ref the version of an environment",
+	use: "deploy ENVIRONMENT DIR|GIT-URL[@REF] | ENVIRONMENT...", short: "Make a directory or a git ref the version of an environment",
+	args: environmentsOrDir,
 	long: `Make a directory or a git ref the version of an environment. What the server does not have yet is uploaded; identical
 files and identical trees are stored once. Deploying an earlier tree again moves the environment back to it.
 
@@ -48,6 +51,10 @@ by Puppet's own parsers, and one node of each set of classes that the change tou
 refused, with exit code 4, and the environment stays as it is. --force deploys it nevertheless, --no-check looks for nothing.
 See docs/deploy-check.md.
 
+Without a directory or URL, environments that are branches of a source (tutti code source) are deployed from there by the server, whether
+or not the branch changed. --wait waits for the end of these deploys, with exit code 4 if one failed; --all means all of them, --dry-run
+only lists them. Of two words, the second one is a directory or URL, unless one of these three is given.
+
 The environment keeps the Puppet installation that compiles it (tutti engine list), unless --engine names another one.
 
 The commit of a directory is recorded with its version when HEAD holds that directory and nothing in it is changed: for the
@@ -55,14 +62,21 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 	example: `  tutti code deploy production ./control-repo
   tutti code deploy production https://git.example.test/control.git@main
   tutti code deploy production . --base-module-path /usr/share/puppet/modules
-  tutti code deploy production . --follow-links`,
+  tutti code deploy production . --follow-links
+  tutti code deploy production staging --wait`,
 	flags: func(f flagSet, in *codeDeployInput) {
 		codeFlags(f, &in.options)
 		engineFlag(f, &in.engine)
 		f.BoolVar(&in.force, "force", false, "deploy in spite of mistakes, and say them")
 		f.BoolVar(&in.noCheck, "no-check", false, "do not look for mistakes")
+		f.BoolVarP(&in.wait, "wait", "w", false, "of environments of sources: wait until they are deployed")
+		f.BoolVar(&in.all, "all", false, "all environments of sources")
+		f.BoolVar(&in.dryRun, "dry-run", false, "of environments of sources: say which would be deployed")
 	},
 	run: func(ctx context.Context, c *call, in *codeDeployInput) error {
+		if fromSources(c.args, in) {
+			return deploySources(ctx, c, in)
+		}
 		if in.force && in.noCheck {
 			return usageError{fault.New(fault.Invalid, "--force says the mistakes that it finds and --no-check looks for none: give one of them")}
 		}
@@ -119,7 +133,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 	if err != nil {
 		return nil, source.explain(err)
 	}
-	if !isControlRepository(bundle.Manifest) {
+	if !bundle.Manifest.IsControlRepository() {
 		return nil, &fault.Error{
 			Kind: fault.Invalid, Detail: source.dir + " has neither manifests, modules, environment.conf nor hiera.yaml: it is no control repository",
 			Hint: "name the directory that has them",
@@ -138,15 +152,6 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 		a.hint("Uploaded %s that the server did not have", fault.Count(sent, "file"))
 	}
 	return bundle, err
-}
-
-// isControlRepository says whether code has something that Puppet reads an environment by. Nodes would be given empty catalogs
-// of a directory that has none of it.
-func isControlRepository(m code.Manifest) bool {
-	return slices.ContainsFunc(m.Files, func(f code.File) bool {
-		top, _, _ := strings.Cut(f.Path, "/")
-		return slices.Contains([]string{"manifests", "modules", "environment.conf", "hiera.yaml"}, top)
-	})
 }
 
 var codeList = verb[api.Nothing]{

@@ -302,6 +302,10 @@ func offerPolicies(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.PolicyList, nothing, func(p api.Policy) string { return about(p.Name, p.Message) })(ctx, a, q)
 }
 
+func offerSources(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.SourceList, nothing, func(s api.CodeSource) string { return about(s.Name, s.URL) })(ctx, a, q)
+}
+
 func offerFreezes(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.FreezeList, nothing, func(f api.Freeze) string { return about(f.Name) })(ctx, a, q)
 }

@@ -39,6 +39,9 @@ type BuildOptions struct {
 	// version. It is for directories of whoever asks: a link of somebody else's
 	// repository could name any file here.
 	FollowLinks bool
+	// Enclosed refuses an environment.conf whose module path leads out of the
+	// directory: somebody else wrote it, and could name any directory here.
+	Enclosed bool
 }
 
 // Bundle is a version that was built from a directory: its manifest, and a way

@@ -2,6 +2,8 @@ package code
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -44,6 +46,15 @@ type Manifest struct {
 	Files      []File   `json:"files"`
 	// Engine names the Puppet installation that compiles the version; empty: the server's default.
 	Engine string `json:"engine,omitempty"`
+}
+
+// IsControlRepository says whether there is anything that Puppet reads an environment by. Nodes would be given empty catalogs
+// of a version that has none of it.
+func (m Manifest) IsControlRepository() bool {
+	return slices.ContainsFunc(m.Files, func(f File) bool {
+		top, _, _ := strings.Cut(f.Path, "/")
+		return slices.Contains([]string{"manifests", "modules", "environment.conf", "hiera.yaml"}, top)
+	})
 }
 
 // DefaultEngine asks at a deploy for the server's default.

@@ -48,9 +48,14 @@ func confSetting(conf []byte, name, fallback string) string {
 	return value
 }
 
-func readConf(root string) ([]byte, error) {
+// readConf reads an environment.conf; enclosed: not through a link.
+func readConf(root string, enclosed bool) ([]byte, error) {
 	name := filepath.Join(root, "environment.conf")
-	info, err := os.Stat(name)
+	stat := os.Stat
+	if enclosed {
+		stat = os.Lstat
+	}
+	info, err := stat(name)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -70,7 +75,7 @@ func readConf(root string) ([]byte, error) {
 // moduleDirs works out the module path of the environment at root (absolute,
 // links resolved).
 func moduleDirs(root string, opt BuildOptions) ([]moduleDir, error) {
-	conf, err := readConf(root)
+	conf, err := readConf(root, opt.Enclosed)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +91,10 @@ func moduleDirs(root string, opt BuildOptions) ([]moduleDir, error) {
 				return nil, err
 			}
 			for _, dir := range found {
+				if dir.abs != "" && opt.Enclosed && !slices.Contains(opt.BaseModulePath, p) {
+					return nil, fault.New(fault.Invalid,
+						"environment.conf: the modulepath entry %q leads out of the repository: put the modules into it, or name them in a Puppetfile", entry)
+				}
 				if !slices.Contains(dirs, dir) {
 					dirs = append(dirs, dir)
 				}

@@ -11,6 +11,7 @@ const (
 	CertificateWrite Permission = "certificate:write"
 	CodeRead         Permission = "code:read"
 	CodeDeploy       Permission = "code:deploy"
+	SourceWrite      Permission = "source:write" // say which git repositories environments come from, and with which keys
 	NodeRead         Permission = "node:read"
 	NodePurge        Permission = "node:purge"
 	NodeAct          Permission = "node:act"     // speak as a node that one is not
@@ -62,7 +63,7 @@ const (
 // Permissions is every permission that a role can give, in order of the reference.
 func Permissions() []Permission {
 	return []Permission{
-		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
+		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, SourceWrite, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
 		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}

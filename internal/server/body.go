@@ -86,7 +86,7 @@ func (b *body) deadline(now time.Time) time.Time {
 func (b *body) limit() int64 {
 	switch {
 	case b.stranger():
-		return min(b.takes.bytes, strangerBytes)
+		return min(b.takes.bytes, max(strangerBytes, b.takes.strangers))
 	case b.takes.drained:
 		return b.takes.bytes + drainBytes
 	}
@@ -169,9 +169,10 @@ func streams(ctx context.Context) {
 // it is said. A handler has a limit of its own, with better words; this is for who forgets it.
 type route struct {
 	http.Handler
-	bytes    int64
-	streamed bool // the body goes to the disk while it comes
-	drained  bool // of a body that is too large, more is read and thrown away: its sender reads no answer before
+	bytes     int64
+	strangers int64 // what may come from who proves by the body itself who they are; 0: what may come from every stranger
+	streamed  bool  // the body goes to the disk while it comes
+	drained   bool  // of a body that is too large, more is read and thrown away: its sender reads no answer before
 }
 
 // ServeHTTP tells the body what the route takes.

@@ -87,7 +87,7 @@ type Config struct {
 	CompileUser        string        `koanf:"compile_user" help:"user that code runs as, when the server is root; empty: tutti-compile, if there is one"`
 	ProgramIsolation   string        `koanf:"program_isolation" help:"cells for programs of autosign, trusted data, classifier: best-effort, or off"`
 	ProgramPaths       []string      `koanf:"program_paths" help:"what these may read and run besides: PATH, or autosign:, trusted:, classifier: before it"`
-	ProgramNetwork     []string      `koanf:"program_network" help:"TCP ports that these may connect to: PORT, or autosign:, trusted:, classifier: before it"`
+	ProgramNetwork     []string      `koanf:"program_network" help:"TCP ports that these may connect to: PORT, or autosign:, trusted:, classifier:, r10k: before it"`
 	CompileRead        []string      `koanf:"compile_read" help:"what code may read besides: PATH for all environments, ENVIRONMENT:PATH for one"`
 	CompileGems        []string      `koanf:"compile_gems" help:"directories of gems for code: PATH, or ENVIRONMENT:PATH"`
 	CompileVariables   []string      `koanf:"compile_variables" help:"variables for code: NAME=VALUE, NAME as the server has it, or ENVIRONMENT: before that"`

@@ -20,12 +20,13 @@ const sealFile = "seal.key"
 
 // seal is job.Sealer: AES-256-GCM with a random nonce before the text.
 type seal struct {
-	aead cipher.AEAD
-	key  []byte
+	aead    cipher.AEAD
+	key     []byte
+	purpose string // what the texts are good for: they cannot pass for anything else
 }
 
-// sealed is what the texts are good for: they cannot pass for anything else.
-const sealed = "tutti job secrets 1"
+// jobSecrets is the purpose of the key in the file itself.
+const jobSecrets = "tutti job secrets 1"
 
 // sealKey reads the key and makes it on the first start.
 func (d *dataDir) sealKey() (seal, error) {
@@ -43,12 +44,25 @@ func (d *dataDir) sealKey() (seal, error) {
 	if err != nil || len(key) != 32 {
 		return seal{}, fault.New(fault.Invalid, "%s is not 64 hexadecimal digits; bring it back from a backup, or remove it: then secrets of open jobs are lost", d.join(sealFile))
 	}
+	return newSeal(key, jobSecrets)
+}
+
+func newSeal(key []byte, purpose string) (seal, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return seal{}, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return seal{aead, key}, err
+	return seal{aead, key, purpose}, err
+}
+
+// of seals for another purpose, with a key of its own.
+func (s seal) of(purpose string) (seal, error) {
+	key, err := s.derived(purpose)
+	if err != nil {
+		return seal{}, err
+	}
+	return newSeal(key, purpose)
 }
 
 // derived is a key for another purpose: who has it learns nothing of the one that seals.
@@ -60,7 +74,7 @@ func (s seal) derived(purpose string) ([]byte, error) {
 func (s seal) Seal(plain []byte) ([]byte, error) {
 	nonce := make([]byte, s.aead.NonceSize(), s.aead.NonceSize()+len(plain)+s.aead.Overhead())
 	_, _ = rand.Read(nonce)
-	return s.aead.Seal(nonce, nonce, plain, []byte(sealed)), nil
+	return s.aead.Seal(nonce, nonce, plain, []byte(s.purpose)), nil
 }
 
 // Open implements job.Sealer.
@@ -69,7 +83,7 @@ func (s seal) Open(text []byte) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "a sealed text is too short")
 	}
 	nonce, text := text[:s.aead.NonceSize()], text[s.aead.NonceSize():]
-	plain, err := s.aead.Open(nil, nonce, text, []byte(sealed))
+	plain, err := s.aead.Open(nil, nonce, text, []byte(s.purpose))
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "a sealed text was made with another key")
 	}

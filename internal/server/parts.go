@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/source"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/codecheck/groupcheck"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -54,6 +55,7 @@ type parts struct {
 	store       *sql.Store
 	blobs       content
 	library     *code.Library
+	sources     *source.Service
 	trees       *worktree.Worktree
 	ca          *pki.Authority
 	listeners   atomic.Pointer[openListeners] // the listeners, from when they are open
@@ -180,6 +182,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openReleases()
+	if err = openSources(ctx, p, c); err != nil {
+		return p, err
+	}
 	p.metrics.factqueueFigures(p.factqueue)
 	p.openEvents()
 	p.metrics.compileFigures(p.store.Queue, p.dispatch, p.catalogs, p.reuser) //nolint:contextcheck // they are asked for later

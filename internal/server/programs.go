@@ -12,11 +12,12 @@ const (
 	autosignProgram   = "autosign"
 	trustedProgram    = "trusted"
 	classifierProgram = "classifier"
+	r10kProgram       = "r10k" // which is run for Puppetfiles
 )
 
 // programReaches reads what each of the operator's programs may reach beyond itself and the system. All share what is named for no one.
 func programReaches(c Config) (map[string]cell.Spec, error) {
-	reaches := map[string]cell.Spec{autosignProgram: {}, trustedProgram: {}, classifierProgram: {}}
+	reaches := map[string]cell.Spec{autosignProgram: {}, trustedProgram: {}, classifierProgram: {}, r10kProgram: {Ports: r10kPorts}}
 	for _, setting := range []struct {
 		key     string
 		entries []string
@@ -32,7 +33,7 @@ func programReaches(c Config) (map[string]cell.Spec, error) {
 		for _, entry := range setting.entries {
 			g := narrowed(entry)
 			if _, known := reaches[string(g.environment)]; g.environment != "" && !known {
-				return nil, bad(setting.key, "%q is none of the programs autosign, trusted and classifier", g.environment)
+				return nil, bad(setting.key, "%q is none of the programs autosign, trusted, classifier and r10k", g.environment)
 			}
 			for name, reach := range reaches {
 				if g.environment != "" && string(g.environment) != name {

@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
+	codemanagerapi "github.com/tutti-project/tutti/internal/protocol/codemanager"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	orchestratorapi "github.com/tutti-project/tutti/internal/protocol/orchestrator"
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
@@ -44,6 +45,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, CertificateEnds: p.store.Authority, Requests: p.ca.Requests,
 		Code:       p.deployments(),
+		Sources:    p.sources,
 		Engines:    engineStandings{p.ruby},
 		Blobs:      p.blobs,
 		Nodes:      nodes,
@@ -133,6 +135,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		RequestID: requestID,
 		Log:       p.log.Logger,
 	})
+	codeManager := codemanagerapi.New(codemanagerapi.Config{
+		Sources: p.sources, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
 	orchestration := route{Handler: orchestration(p, own), bytes: orchestratorapi.MaxBodyBytes + pieceBytes, drained: true}
@@ -188,9 +193,11 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": {Handler: classifier, bytes: classifierapi.MaxBodyBytes},
 
+		// Deploys from git, as clients of Puppet Enterprise's Code Manager and git servers ask for them.
+		"/code-manager/": {Handler: codeManager, bytes: codemanagerapi.MaxBodyBytes, strangers: codemanagerapi.MaxBodyBytes},
+
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
 		"/rbac-api/":     bodiless(notServed("puppetlabs.rbac")),
-		"/code-manager/": bodiless(notServed("puppetlabs.code-manager")),
 		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
 
 		// Tutti's own API; its operations are the table api.Operations, with bounds of their own.

@@ -248,6 +248,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
 			"previews":           p.previews.Run,
+			"code from git":      p.sources.Run,
 			"releases":           p.releases.Worker.Run,
 			"certificates":       p.ca.Run,
 			"audit log's chain":  p.chain.Run,

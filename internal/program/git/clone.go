@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -68,8 +69,11 @@ func claim(dir string) error {
 
 // git runs commands in one work tree.
 type git struct {
-	dir string
-	url string
+	dir   string
+	url   string
+	ssh   string      // options of ssh, quoted for a shell
+	most  int         // bytes of output that count; 0: maxOutputBytes
+	bound func() bool // is asked again and again whether what is fetched became too large; nil: nobody looks
 }
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
@@ -118,18 +122,24 @@ func (g git) submodules(ctx context.Context) error {
 // run runs one git command and returns its output.
 func (g git) run(ctx context.Context, args ...string) (string, error) {
 	args = append([]string{"-C", g.dir, "-c", "core.hooksPath=/dev/null"}, args...)
+	ctx, tooLarge, end := g.watch(ctx)
+	defer end()
 	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // refs are checked, the URL is not among them
 	cmd.Env = g.environment(os.Environ())
-	stdout, stderr := &output.Beginning{Most: maxOutputBytes}, &output.Beginning{Most: maxOutputBytes}
+	stdout, stderr := &output.Beginning{Most: cmp.Or(g.most, maxOutputBytes)}, &output.Beginning{Most: maxOutputBytes}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group.Own(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 	switch {
+	case tooLarge():
+		return "", errTooLarge
+	case err == nil && g.most > 0 && stdout.Cut():
+		return "", fault.New(fault.Invalid, "git %s of %s says more than %d bytes, and no more are read", args[4], Redact(g.url), g.most)
 	case err == nil:
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fault.Wrap(fault.Invalid, err, "git is not installed here")
+		return "", fault.Wrap(fault.Invalid, err, "git is not installed here: apt-get install git")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fault.New(fault.Unavailable, "the repository %s did not come in time", Redact(g.url))
 	case ctx.Err() != nil:
@@ -159,7 +169,7 @@ func (g git) environment(env []string) []string {
 	if strings.HasPrefix(g.url, "file://") {
 		protocols += ":file"
 	}
-	return append(clean, ssh,
+	return append(clean, ssh+g.ssh,
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never", "LC_ALL=C",
 		"GIT_ALLOW_PROTOCOL="+protocols,
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0="+g.url)

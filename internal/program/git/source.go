@@ -81,6 +81,14 @@ func split(text string) Source {
 	return Source{URL: text[:start+at], Ref: text[start+at+1:]}
 }
 
+// CheckURL refuses what is no URL of a repository: Invalid.
+func CheckURL(text string) error {
+	if len(text) > maxURLBytes || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fault.New(fault.Invalid, "the repository's URL is longer than %d bytes, or holds a space or control character", maxURLBytes)
+	}
+	return checkURL(text)
+}
+
 func checkURL(text string) error {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {

@@ -25,6 +25,7 @@ type Config struct {
 	CertificateEnds    CertificateEnds
 	Requests           CertificateRequests
 	Code               Code
+	Sources            Sources
 	Engines            Engines
 	Blobs              cas.Store
 	Nodes              inventory.NodeStore
@@ -148,6 +149,7 @@ func (h *Handler) areas(c Config) []area {
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},
 		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
+		&sources{gate: h.gate, sources: c.Sources},
 		known,
 		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},
 		&actions{gate: h.gate, roster: there, catalogue: c.Catalogue},

@@ -8,6 +8,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/source"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
@@ -67,5 +68,6 @@ var (
 	_ rbac.Store               = (*Access)(nil)
 	_ release.Store            = (*Releases)(nil)
 	_ schedule.Store           = (*Schedules)(nil)
+	_ source.Store             = (*CodeSources)(nil)
 	_ usage.Store              = (*Usage)(nil)
 )

@@ -18,6 +18,8 @@ import (
 	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/code/source"
+	"github.com/tutti-project/tutti/internal/code/source/sourcetest"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/deliver"
@@ -381,4 +383,15 @@ func setFacts(t *testing.T, s *Store, node fleet.Certname, seq int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestCodeSources(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		sourcetest.RunStore(t, func(t *testing.T) source.Store {
+			t.Helper()
+			return open(t).CodeSources
+		})
+	})
 }

@@ -1,0 +1,192 @@
+package git
+
+import (
+	"bytes"
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/programtest"
+)
+
+func mirrorOf(t *testing.T, url string) Mirror {
+	t.Helper()
+	return Mirror{Dir: filepath.Join(t.TempDir(), "mirror"), URL: url, MaxBytes: 1 << 30, Timeout: time.Minute}
+}
+
+// checkedOut is the file n of a branch, and its commit.
+func checkedOut(t *testing.T, m Mirror, branch string) (n, commit string) {
+	t.Helper()
+	dir := t.TempDir()
+	commit, err := m.Checkout(t.Context(), branch, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), commit
+}
+
+func TestMirrorFollowsBranches(t *testing.T) {
+	t.Parallel()
+	dir, commits := repository(t, nil)
+	run(t, dir, "branch", "odd;name")
+	m := mirrorOf(t, "file://"+dir)
+	heads, err := m.Branches(t.Context())
+	want := map[string]string{"main": commits[1], "old/line": commits[0], "odd;name": commits[1]}
+	if diff := cmp.Diff(want, heads); err != nil || diff != "" {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
+	}
+	for branch, want := range map[string]string{"main": "2", "old/line": "1", "odd;name": "2"} {
+		if n, commit := checkedOut(t, m, branch); n != want || commit != heads[branch] {
+			t.Errorf("%s: n is %s of %s", branch, n, commit)
+		}
+	}
+	write(t, filepath.Join(dir, "n"), "3")
+	newer := commit(t, dir)
+	if n, got := checkedOut(t, m, "main"); n != "3" || got != newer {
+		t.Errorf("after a push n is %s of %s", n, got)
+	}
+	run(t, dir, "reset", "--quiet", "--hard", commits[0])
+	write(t, filepath.Join(dir, "n"), "4")
+	forced := commit(t, dir)
+	if n, got := checkedOut(t, m, "main"); n != "4" || got != forced {
+		t.Errorf("after a forced push n is %s of %s", n, got)
+	}
+	run(t, dir, "branch", "-D", "old/line")
+	if _, err := m.Checkout(t.Context(), "old/line", t.TempDir()); fault.Of(err) != fault.NotFound || err == nil {
+		t.Errorf("of a deleted branch: %v, want NotFound", err)
+	}
+	run(t, dir, "branch", "old") // where a directory of branches was
+	if n, _ := checkedOut(t, m, "old"); n != "4" {
+		t.Errorf("n is %s", n)
+	}
+}
+
+func TestMirrorHeals(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t, nil)
+	m := mirrorOf(t, "file://"+dir)
+	checkedOut(t, m, "main")
+	for _, harm := range []func() error{
+		func() error { return os.RemoveAll(filepath.Join(m.Dir, "objects")) },
+		func() error { return os.WriteFile(filepath.Join(m.Dir, "shallow.lock"), nil, 0o600) },
+	} {
+		if err := harm(); err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := checkedOut(t, m, "main"); n != "2" {
+			t.Errorf("n is %s", n)
+		}
+	}
+}
+
+func TestMirrorRefuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t, nil)
+	for _, branch := range []string{"a..b", "--upload-pack=id", "a b", "x.lock", "a:b", strings.Repeat("x", 300)} {
+		m := mirrorOf(t, "file://"+dir)
+		if _, err := m.Checkout(t.Context(), branch, t.TempDir()); fault.Of(err) != fault.Invalid || err == nil {
+			t.Errorf("%q: %v, want Invalid", branch, err)
+		}
+	}
+	if _, err := mirrorOf(t, "file:///does/not/exist").Branches(t.Context()); fault.Of(err) != fault.Invalid || err == nil {
+		t.Errorf("%v, want Invalid", err)
+	}
+}
+
+func TestMirrorIsBounded(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 2<<20)
+	_, _ = rand.Read(noise)
+	for name, content := range map[string][]byte{
+		"what is fetched":     noise,
+		"what is packed well": bytes.Repeat([]byte("x"), 4<<20), // small in the repository, large in the work tree
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, _ := repository(t, map[string]string{"large": string(content)})
+			m := mirrorOf(t, "file://"+dir)
+			m.MaxBytes = 1 << 20
+			_, err := m.Checkout(t.Context(), "main", t.TempDir())
+			if fault.Of(err) != fault.Invalid || err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+				t.Errorf("got %v", err)
+			}
+			if _, err := os.Stat(m.Dir); !os.IsNotExist(err) {
+				t.Errorf("it is kept: %v", err)
+			}
+		})
+	}
+}
+
+func TestAMirrorsGitHasItsTime(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(server.Close)
+	m := mirrorOf(t, server.URL+"/x.git")
+	m.Timeout = 200 * time.Millisecond
+	if _, err := m.Branches(t.Context()); fault.Of(err) != fault.Unavailable || !strings.Contains(err.Error(), "did not come in time") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := m.Checkout(t.Context(), "main", t.TempDir()); fault.Of(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The key is a file that nobody else can read, as long as ssh needs it.
+func TestAMirrorsKey(t *testing.T) {
+	dir := t.TempDir()
+	ssh := programtest.Write(t, filepath.Join(dir, "ssh"), `#!/bin/sh
+echo "$@" > `+dir+`/arguments
+while [ "$1" != -i ]; do shift; done
+stat -c %a "$2" > `+dir+`/mode
+cat "$2" > `+dir+`/seen
+exit 1
+`)
+	t.Setenv("GIT_SSH_COMMAND", ssh)
+	m := Mirror{Dir: filepath.Join(dir, "it's", "mirror"), URL: "git@git.example:control", Key: "the key", KnownHosts: "git.example ssh-ed25519 AAAA", Timeout: time.Minute}
+	_, err := m.Branches(t.Context())
+	if err == nil || strings.Contains(err.Error(), "the key") {
+		t.Errorf("got %v", err)
+	}
+	for name, want := range map[string]string{"mode": "600\n", "seen": "the key\n"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	arguments, err := os.ReadFile(filepath.Join(dir, "arguments"))
+	if err != nil || !strings.Contains(string(arguments), "StrictHostKeyChecking=yes") || strings.Contains(string(arguments), "the key") {
+		t.Errorf("ssh is called with %s, %v", arguments, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "it's", "ssh-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestSubmodulesAreAnOption(t *testing.T) {
+	t.Parallel()
+	inner, _ := repository(t, map[string]string{"manifests/init.pp": "class inner {}"})
+	outer, _ := repository(t, nil)
+	run(t, outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "file://"+inner, "modules/inner")
+	commit(t, outer)
+	for _, wanted := range []bool{false, true} {
+		m, dir := mirrorOf(t, "file://"+outer), t.TempDir()
+		m.Submodules = wanted
+		if _, err := m.Checkout(t.Context(), "main", dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "modules/inner/manifests/init.pp")); (err == nil) != wanted {
+			t.Errorf("submodules %v: %v", wanted, err)
+		}
+	}
+}
