@@ -66,28 +66,32 @@ func NewAccess(parts AccessParts) *Access {
 // Bearer is who shows the token.
 func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
 	unknown := fault.New(fault.Denied, "the token is not known here, was revoked or has expired; get a new one with `tutti login`")
-	hash, ok := HashOf(text)
-	if !ok {
-		return fleet.Actor{}, unknown
-	}
-	b, err := a.Store.Bearer(ctx, hash)
+	b, err := a.Holder(ctx, text)
 	if fault.Is(err, fault.NotFound) {
 		return fleet.Actor{}, unknown
 	}
 	if err != nil {
 		return fleet.Actor{}, err
 	}
-	now := a.Now()
-	if b.Token.Expired(now) || b.User.Disabled || b.User.Kind != Person {
+	if b.Token.Expired(a.Now()) || b.User.Disabled || b.User.Kind != Person {
 		return fleet.Actor{}, unknown
 	}
-	a.touch(b.Token, now)
+	a.Touch(b.Token)
 	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: grantsOf(b.User.Roles, b.Roles)}
 	actor.BreakGlass = b.User.Name == AdminUser && b.Token.Label == AdminToken
 	if b.Token.Narrowed {
 		actor.Narrowed, actor.Within = true, grantsOf(b.Token.Roles, b.Roles)
 	}
 	return actor, nil
+}
+
+// Holder is a token and whose it is, by its text. It may have expired, and its owner may be disabled.
+func (a *Access) Holder(ctx context.Context, text string) (Bearer, error) {
+	hash, ok := HashOf(text)
+	if !ok {
+		return Bearer{}, fault.New(fault.NotFound, "there is no such token")
+	}
+	return a.Store.Bearer(ctx, hash)
 }
 
 // Certificate adds to a node the grants of the roles that its name was given.
@@ -146,8 +150,9 @@ func (a *Access) rolesNamed(ctx context.Context, names []string) ([]Role, error)
 	return roles, nil
 }
 
-// touch notes a use; Flush writes it.
-func (a *Access) touch(t Token, now time.Time) {
+// Touch notes that a token is used now; Flush writes it.
+func (a *Access) Touch(t Token) {
+	now := a.Now()
 	if now.Sub(t.UsedAt) < time.Minute {
 		return
 	}

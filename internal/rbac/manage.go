@@ -249,6 +249,16 @@ func (a *Access) RevokeToken(ctx context.Context, actor fleet.Actor, owner, idOr
 	return a.Store.RevokeToken(ctx, owner, idOrLabel)
 }
 
+// RevokeShown forgets a token by its text: whoever holds it may end it.
+func (a *Access) RevokeShown(ctx context.Context, text string) error {
+	b, err := a.Holder(ctx, text)
+	if err != nil {
+		return err
+	}
+	_, err = a.Store.RevokeToken(ctx, b.Token.Owner, b.Token.ID)
+	return err
+}
+
 // RevokeTokens forgets all tokens of a user but the one that asks.
 func (a *Access) RevokeTokens(ctx context.Context, actor fleet.Actor, owner string) (int, error) {
 	if err := a.mayRevoke(ctx, actor, owner); err != nil {
