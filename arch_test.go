@@ -83,6 +83,7 @@ var ranks = map[string]int{
 	"internal/program/output":      18, // what programs print is kept in it
 	"internal/protocol/classifier": 20,
 	"internal/protocol/node":       20,
+	"internal/protocol/pejson":     19, // edges answer with it
 	"internal/protocol/puppet":     20,
 	"internal/protocol/puppetca":   20,
 	"internal/protocol/puppetdb":   20,
