@@ -87,6 +87,7 @@ var ranks = map[string]int{
 	"internal/protocol/puppet":     20,
 	"internal/protocol/puppetca":   20,
 	"internal/protocol/puppetdb":   20,
+	"internal/protocol/rbacapi":    20,
 	"internal/protocol/rest":       20,
 	"internal/protocol/tls":        20,
 	"internal/protocol/websocket":  20,

@@ -77,10 +77,10 @@ func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
 		return fleet.Actor{}, unknown
 	}
 	a.Touch(b.Token)
-	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: grantsOf(b.User.Roles, b.Roles)}
+	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: GrantsOf(b.User.Roles, b.Roles)}
 	actor.BreakGlass = b.User.Name == AdminUser && b.Token.Label == AdminToken
 	if b.Token.Narrowed {
-		actor.Narrowed, actor.Within = true, grantsOf(b.Token.Roles, b.Roles)
+		actor.Narrowed, actor.Within = true, GrantsOf(b.Token.Roles, b.Roles)
 	}
 	return actor, nil
 }
@@ -110,13 +110,13 @@ func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor
 	if err != nil {
 		return node, err
 	}
-	node.Grants = append(slices.Clone(node.Grants), grantsOf(user.Roles, roles)...)
+	node.Grants = append(slices.Clone(node.Grants), GrantsOf(user.Roles, roles)...)
 	return node, nil
 }
 
-// grantsOf joins the grants of the roles with those names. A name without a role
+// GrantsOf joins the grants of the roles with those names. A name without a role
 // gives nothing.
-func grantsOf(names []string, stored []Role) (grants []fleet.Grant) {
+func GrantsOf(names []string, stored []Role) (grants []fleet.Grant) {
 	for _, name := range names {
 		if r, ok := builtIn(name); ok {
 			grants = append(grants, r.Grants...)
@@ -234,7 +234,7 @@ func (a *Access) whoCan(ctx context.Context, permission fleet.Permission, roles 
 			return nil, err
 		}
 		for _, u := range users {
-			if u.Kind == Person && !u.Disabled && covered(grantsOf(u.Roles, roles), permission, fleet.Object{}) {
+			if u.Kind == Person && !u.Disabled && covered(GrantsOf(u.Roles, roles), permission, fleet.Object{}) {
 				if names = append(names, u.Name); len(names) == maxNamed {
 					return names, nil
 				}

@@ -188,7 +188,7 @@ func (a *Access) NewToken(ctx context.Context, actor fleet.Actor, label string, 
 		if err != nil {
 			return Issued{}, err
 		}
-		if err := Covers(fleet.Actor{Kind: actor.Kind, Name: actor.Name, Grants: actor.Within}, grantsOf(roles, stored)); err != nil {
+		if err := Covers(fleet.Actor{Kind: actor.Kind, Name: actor.Name, Grants: actor.Within}, GrantsOf(roles, stored)); err != nil {
 			return Issued{}, err
 		}
 	}

@@ -53,7 +53,7 @@ func (a *Access) mayGive(ctx context.Context, actor fleet.Actor, roles []string)
 	if err != nil {
 		return err
 	}
-	return Covers(actor, grantsOf(roles, stored))
+	return Covers(actor, GrantsOf(roles, stored))
 }
 
 // UserEdit says what is to change; nil means nothing.
@@ -108,7 +108,7 @@ func (a *Access) above(ctx context.Context, actor fleet.Actor, name string) (Use
 	if err != nil {
 		return u, err
 	}
-	return u, Covers(actor, grantsOf(u.Roles, stored))
+	return u, Covers(actor, GrantsOf(u.Roles, stored))
 }
 
 // DeleteUser forgets a user and its tokens.

@@ -17,6 +17,7 @@ import (
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/protocol/puppetca"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
+	"github.com/tutti-project/tutti/internal/protocol/rbacapi"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/target"
@@ -132,6 +133,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		RequestID: requestID,
 		Log:       p.log.Logger,
 	})
+	people := rbacapi.New(rbacapi.Config{
+		Access: p.access, Audit: p.audit, Actor: own.Actor, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
 	asked := bodiless(puppet)
@@ -185,9 +189,11 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": {Handler: classifier, bytes: classifierapi.MaxBodyBytes},
 
+		// Logins, tokens, users and roles, as clients of Puppet Enterprise ask for them.
+		rbacapi.Prefix + "/": {Handler: people, bytes: rbacapi.MaxBodyBytes},
+
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
 		"/orchestrator/": bodiless(notServed("puppetlabs.orchestrator")),
-		"/rbac-api/":     bodiless(notServed("puppetlabs.rbac")),
 		"/code-manager/": bodiless(notServed("puppetlabs.code-manager")),
 		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
 
