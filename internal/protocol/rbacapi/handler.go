@@ -33,11 +33,15 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Handler serves the RBAC API.
-type Handler struct {
+// service is what all routes work with.
+type service struct {
 	Config
 	*pejson.Service
-	logins rbac.Logins
+}
+
+// Handler serves the RBAC API.
+type Handler struct {
+	*service
 	routes http.Handler
 }
 
@@ -69,15 +73,12 @@ var statuses = map[string]int{
 
 // New returns a handler; table is what it answers.
 func New(c Config) *Handler {
-	h := &Handler{
-		Config: c, logins: rbac.Logins{Access: c.Access, Audit: c.Audit},
-		Service: pejson.New(pejson.Config{
-			Prefix: "puppetlabs.rbac", Statuses: statuses, RequestID: c.RequestID, Log: c.Log,
-			Words: map[fault.Kind]string{
-				fault.Internal: serverError, fault.Invalid: wrongShape, fault.NotFound: pejson.NotFound, fault.Denied: denied, fault.Conflict: conflict,
-			},
-		}),
-	}
+	h := &Handler{service: &service{c, pejson.New(pejson.Config{
+		Prefix: "puppetlabs.rbac", Statuses: statuses, RequestID: c.RequestID, Log: c.Log,
+		Words: map[fault.Kind]string{
+			fault.Internal: serverError, fault.Invalid: wrongShape, fault.NotFound: pejson.NotFound, fault.Denied: denied, fault.Conflict: conflict,
+		},
+	})}}
 	acts := map[string]pejson.Act{}
 	for pattern, way := range h.table() {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -99,43 +100,44 @@ type way struct {
 }
 
 func (h *Handler) table() map[string]way {
+	logins, users, given, asked := &tokens{h.service, rbac.Logins{Access: h.Access, Audit: h.Audit}}, &people{h.service}, &roles{h.service}, &rights{h.service}
 	return map[string]way{
-		"POST /auth/token":              {permission: fleet.Open, act: h.logIn},
-		"POST /auth/token/authenticate": {permission: fleet.Open, act: h.authenticate},
-		"GET /tokens":                   {permission: fleet.Self, act: h.ownTokens},
-		"POST /tokens":                  {permission: fleet.Self, act: h.createToken},
-		"DELETE /tokens":                {permission: fleet.Self, act: h.revokeTokens},
-		"DELETE /tokens/{token}":        {permission: fleet.Self, act: h.revokeToken},
+		"POST /auth/token":              {permission: fleet.Open, act: logins.logIn},
+		"POST /auth/token/authenticate": {permission: fleet.Open, act: logins.authenticate},
+		"GET /tokens":                   {permission: fleet.Self, act: logins.ownTokens},
+		"POST /tokens":                  {permission: fleet.Self, act: logins.createToken},
+		"DELETE /tokens":                {permission: fleet.Self, act: logins.revokeTokens},
+		"DELETE /tokens/{token}":        {permission: fleet.Self, act: logins.revokeToken},
 
-		"GET /users":                       {permission: fleet.UserRead, act: h.listUsers},
-		"POST /users":                      {permission: fleet.UserWrite, act: h.createUser},
-		"GET /users/current":               {permission: fleet.Self, act: h.currentUser},
-		"PUT /users/current/password":      {permission: fleet.Self, act: h.changePassword},
-		"GET /users/{sid}":                 {permission: fleet.Self, act: h.showUser},
-		"PUT /users/{sid}":                 {permission: fleet.UserWrite, act: h.replaceUser},
-		"DELETE /users/{sid}":              {permission: fleet.UserWrite, act: h.deleteUser},
-		"GET /users/{sid}/tokens":          {permission: fleet.Self, act: h.userTokens},
-		"POST /command/users/add-roles":    {permission: fleet.UserWrite, act: h.userCommand(addRoles)},
-		"POST /command/users/remove-roles": {permission: fleet.UserWrite, act: h.userCommand(removeRoles)},
-		"POST /command/users/revoke":       {permission: fleet.UserWrite, act: h.userCommand(revoke)},
-		"POST /command/users/reinstate":    {permission: fleet.UserWrite, act: h.userCommand(reinstate)},
+		"GET /users":                       {permission: fleet.UserRead, act: users.listUsers},
+		"POST /users":                      {permission: fleet.UserWrite, act: users.createUser},
+		"GET /users/current":               {permission: fleet.Self, act: users.currentUser},
+		"PUT /users/current/password":      {permission: fleet.Self, act: users.changePassword},
+		"GET /users/{sid}":                 {permission: fleet.Self, act: users.showUser},
+		"PUT /users/{sid}":                 {permission: fleet.UserWrite, act: users.replaceUser},
+		"DELETE /users/{sid}":              {permission: fleet.UserWrite, act: users.deleteUser},
+		"GET /users/{sid}/tokens":          {permission: fleet.Self, act: logins.userTokens},
+		"POST /command/users/add-roles":    {permission: fleet.UserWrite, act: users.userCommand(addRoles)},
+		"POST /command/users/remove-roles": {permission: fleet.UserWrite, act: users.userCommand(removeRoles)},
+		"POST /command/users/revoke":       {permission: fleet.UserWrite, act: users.userCommand(revoke)},
+		"POST /command/users/reinstate":    {permission: fleet.UserWrite, act: users.userCommand(reinstate)},
 
-		"GET /groups": {permission: fleet.UserRead, act: h.listGroups},
+		"GET /groups": {permission: fleet.UserRead, act: users.listGroups},
 
-		"GET /roles":                             {permission: fleet.RoleRead, act: h.listRoles},
-		"POST /roles":                            {permission: fleet.RoleWrite, act: h.createRole},
-		"GET /roles/{rid}":                       {permission: fleet.RoleRead, act: h.showRole},
-		"PUT /roles/{rid}":                       {permission: fleet.RoleWrite, act: h.replaceRole},
-		"DELETE /roles/{rid}":                    {permission: fleet.RoleWrite, act: h.deleteRole},
-		"POST /command/roles/add-users":          {permission: fleet.UserWrite, act: h.memberCommand(true)},
-		"POST /command/roles/remove-users":       {permission: fleet.UserWrite, act: h.memberCommand(false)},
-		"POST /command/roles/add-permissions":    {permission: fleet.RoleWrite, act: h.permissionCommand(true)},
-		"POST /command/roles/remove-permissions": {permission: fleet.RoleWrite, act: h.permissionCommand(false)},
+		"GET /roles":                             {permission: fleet.RoleRead, act: given.listRoles},
+		"POST /roles":                            {permission: fleet.RoleWrite, act: given.createRole},
+		"GET /roles/{rid}":                       {permission: fleet.RoleRead, act: given.showRole},
+		"PUT /roles/{rid}":                       {permission: fleet.RoleWrite, act: given.replaceRole},
+		"DELETE /roles/{rid}":                    {permission: fleet.RoleWrite, act: given.deleteRole},
+		"POST /command/roles/add-users":          {permission: fleet.UserWrite, act: given.memberCommand(true)},
+		"POST /command/roles/remove-users":       {permission: fleet.UserWrite, act: given.memberCommand(false)},
+		"POST /command/roles/add-permissions":    {permission: fleet.RoleWrite, act: given.permissionCommand(true)},
+		"POST /command/roles/remove-permissions": {permission: fleet.RoleWrite, act: given.permissionCommand(false)},
 
-		"GET /types":                            {permission: fleet.Self, act: h.listTypes},
-		"POST /permitted":                       {permission: fleet.Self, act: h.permitted, asks: true},
-		"GET /permitted/{type}/{action}":        {permission: fleet.Self, act: h.instances},
-		"GET /permitted/{type}/{action}/{uuid}": {permission: fleet.Self, act: h.instances},
+		"GET /types":                            {permission: fleet.Self, act: asked.listTypes},
+		"POST /permitted":                       {permission: fleet.Self, act: asked.permitted, asks: true},
+		"GET /permitted/{type}/{action}":        {permission: fleet.Self, act: asked.instances},
+		"GET /permitted/{type}/{action}/{uuid}": {permission: fleet.Self, act: asked.instances},
 	}
 }
 
@@ -198,7 +200,7 @@ func (h *Handler) entry(r *http.Request, pattern string) rbac.Entry {
 }
 
 // read reads the body of a request.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any) error {
+func (h *service) read(w http.ResponseWriter, r *http.Request, into any) error {
 	return h.Read(w, r, MaxBodyBytes, malformed, into)
 }
 

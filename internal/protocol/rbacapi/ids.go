@@ -45,7 +45,7 @@ func roleNumber(name string) int {
 const pageSize = 1000
 
 // users reads all users, by name.
-func (h *Handler) users(ctx context.Context) (all []rbac.User, err error) {
+func (h *service) users(ctx context.Context) (all []rbac.User, err error) {
 	for after := ""; ; {
 		users, err := h.Access.Store.Users(ctx, rbac.Page{After: after, Limit: pageSize})
 		if err != nil {
@@ -60,7 +60,7 @@ func (h *Handler) users(ctx context.Context) (all []rbac.User, err error) {
 }
 
 // userOf finds the user with a UUID. The one who asks is found without a search.
-func (h *Handler) userOf(ctx context.Context, id string) (rbac.User, error) {
+func (h *service) userOf(ctx context.Context, id string) (rbac.User, error) {
 	id = strings.ToLower(id)
 	if !uuid.MatchString(id) {
 		return rbac.User{}, h.Bad(noUUID, map[string]string{"id": id}, "%.80q is no UUID; users are named by the id that GET %s/users shows", id, v1)
@@ -81,7 +81,7 @@ func (h *Handler) userOf(ctx context.Context, id string) (rbac.User, error) {
 }
 
 // subject is the user that the path names; its records are for itself and for those with the permission.
-func (h *Handler) subject(r *http.Request, id string, permission fleet.Permission) (rbac.User, error) {
+func (h *service) subject(r *http.Request, id string, permission fleet.Permission) (rbac.User, error) {
 	if actor := fleet.ActorFrom(r.Context()); strings.ToLower(id) != userID(actor.Name) {
 		if err := may(r, permission); err != nil {
 			return rbac.User{}, err
@@ -91,7 +91,7 @@ func (h *Handler) subject(r *http.Request, id string, permission fleet.Permissio
 }
 
 // usersWith finds the users with these UUIDs.
-func (h *Handler) usersWith(ctx context.Context, ids []string) (found []rbac.User, err error) {
+func (h *service) usersWith(ctx context.Context, ids []string) (found []rbac.User, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func numbered(roles []rbac.Role) map[int]rbac.Role {
 }
 
 // roleOf finds the role that the path names.
-func (h *Handler) roleOf(r *http.Request) (rbac.Role, error) {
+func (h *service) roleOf(r *http.Request) (rbac.Role, error) {
 	number, err := strconv.Atoi(r.PathValue("rid"))
 	if err != nil {
 		return rbac.Role{}, h.Bad(malformed, nil, "%.80q is no number of a role; GET %s/roles shows them", r.PathValue("rid"), v1)
@@ -135,7 +135,7 @@ func (h *Handler) roleOf(r *http.Request) (rbac.Role, error) {
 	return h.roleNumbered(r.Context(), number)
 }
 
-func (h *Handler) roleNumbered(ctx context.Context, number int) (rbac.Role, error) {
+func (h *service) roleNumbered(ctx context.Context, number int) (rbac.Role, error) {
 	roles, err := h.Access.Roles(ctx)
 	if err != nil {
 		return rbac.Role{}, err
@@ -148,7 +148,7 @@ func (h *Handler) roleNumbered(ctx context.Context, number int) (rbac.Role, erro
 }
 
 // roleNames are the names of roles by number, in order.
-func (h *Handler) roleNames(ctx context.Context, numbers []int) ([]string, error) {
+func (h *service) roleNames(ctx context.Context, numbers []int) ([]string, error) {
 	roles, err := h.Access.Roles(ctx)
 	if err != nil {
 		return nil, err

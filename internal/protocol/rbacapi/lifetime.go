@@ -39,15 +39,15 @@ func (l lifetime) duration(longest time.Duration) (time.Duration, error) {
 	if u, ok := units[text[len(text)-1]]; ok {
 		unit, digits = u, text[:len(text)-1]
 	}
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || digits[0] == '+' {
 		return 0, fault.New(fault.Invalid, "lifetime: %.40q is no time; it is a number with y, d, h, m or s, such as 5h, a number of seconds, or 0 for the longest", text)
 	}
 	if n == 0 {
 		return longest, nil
 	}
-	if n > uint64(math.MaxInt64/int64(unit)) {
+	if n > math.MaxInt64/int64(unit) {
 		n, unit = 1, math.MaxInt64 // longer than any server gives; it says what it gives
 	}
-	return time.Duration(n) * unit, nil //nolint:gosec // compared with the largest above
+	return time.Duration(n) * unit, nil
 }

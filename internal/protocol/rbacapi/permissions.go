@@ -144,7 +144,7 @@ func instancesOf(g fleet.Grant, w word) (names []string, said bool) {
 
 // grantsOf makes grants of triples. A permission that has several words is given by all of them or none: some alone would give
 // more than they say.
-func (h *Handler) grantsOf(all []triple) (grants []fleet.Grant, err error) {
+func (h *roles) grantsOf(all []triple) (grants []fleet.Grant, err error) {
 	given := map[fleet.Permission][]triple{}
 	for _, t := range all {
 		w, ok := wordFor(t.Object, t.Action)
@@ -206,7 +206,7 @@ type listedAction struct {
 	HasInstances bool   `json:"has_instances"`
 }
 
-func (*Handler) listTypes(w http.ResponseWriter, _ *http.Request) error {
+func (*rights) listTypes(w http.ResponseWriter, _ *http.Request) error {
 	var types []listedType
 	for _, one := range vocabulary {
 		i := slices.IndexFunc(types, func(t listedType) bool { return t.Object == one.object })
@@ -227,8 +227,11 @@ func title(name string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// rights answers what somebody may do.
+type rights struct{ *service }
+
 // judged is who is asked about: who asks, or the user with a UUID.
-func (h *Handler) judged(r *http.Request, id string) (fleet.Actor, error) {
+func (h *rights) judged(r *http.Request, id string) (fleet.Actor, error) {
 	actor := fleet.ActorFrom(r.Context())
 	if id == "" || strings.ToLower(id) == userID(actor.Name) {
 		return actor, nil
@@ -249,7 +252,7 @@ func (h *Handler) judged(r *http.Request, id string) (fleet.Actor, error) {
 const maxAsked = 1000
 
 // permitted answers which of the permissions somebody has. One that is not known nobody has.
-func (h *Handler) permitted(w http.ResponseWriter, r *http.Request) error {
+func (h *rights) permitted(w http.ResponseWriter, r *http.Request) error {
 	var asked struct {
 		Subject     string   `json:"token"`
 		Permissions []triple `json:"permissions"`
@@ -291,7 +294,7 @@ func objectOf(w word, instance string) (o fleet.Object) {
 }
 
 // instances lists for which instances somebody has a permission.
-func (h *Handler) instances(w http.ResponseWriter, r *http.Request) error {
+func (h *rights) instances(w http.ResponseWriter, r *http.Request) error {
 	one, ok := wordFor(r.PathValue("type"), r.PathValue("action"))
 	if !ok {
 		return fault.New(fault.NotFound, "there is no permission %.80s:%.80s; GET %s/types lists those that there are", r.PathValue("type"), r.PathValue("action"), v1)

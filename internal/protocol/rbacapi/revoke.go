@@ -45,7 +45,7 @@ type ending struct {
 }
 
 // revokeTokens ends those tokens that it can, and says which ones it could not.
-func (h *Handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	asked := ending{
 		Tokens: split(query.Get("revoke_tokens")), Users: split(query.Get("revoke_tokens_by_usernames")),
@@ -80,7 +80,7 @@ func (h *Handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range asked.IDs {
 		failed.note("ids", id, h.endID(r.Context(), id))
 	}
-	if err := failed.problem(h); err != nil {
+	if err := failed.problem(h.service); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -88,10 +88,10 @@ func (h *Handler) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 }
 
 // revokeToken ends the token that the path names.
-func (h *Handler) revokeToken(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	failed := unrevoked{of: 1}
 	failed.note("malformed_tokens", "", h.endText(r.Context(), r.PathValue("token")))
-	if err := failed.problem(h); err != nil {
+	if err := failed.problem(h.service); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -99,7 +99,7 @@ func (h *Handler) revokeToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // endText ends a token by its text. One that is not known is not good any more, which is what was wanted.
-func (h *Handler) endText(ctx context.Context, text string) error {
+func (h *tokens) endText(ctx context.Context, text string) error {
 	if _, ok := rbac.HashOf(text); !ok {
 		return fault.New(fault.NotFound, "that cannot be a token")
 	}
@@ -110,7 +110,7 @@ func (h *Handler) endText(ctx context.Context, text string) error {
 }
 
 // endUser ends all tokens of a user, also the one that asks.
-func (h *Handler) endUser(ctx context.Context, name string) error {
+func (h *tokens) endUser(ctx context.Context, name string) error {
 	actor := fleet.ActorFrom(ctx)
 	own := actor.Kind == fleet.UserActor && actor.Name == name
 	if !own {
@@ -129,7 +129,7 @@ func (h *Handler) endUser(ctx context.Context, name string) error {
 }
 
 // endID ends all tokens of the user with a UUID, or the token with an id.
-func (h *Handler) endID(ctx context.Context, id string) error {
+func (h *tokens) endID(ctx context.Context, id string) error {
 	if uuid.MatchString(strings.ToLower(id)) {
 		u, err := h.userOf(ctx, id)
 		if err != nil {
@@ -142,11 +142,11 @@ func (h *Handler) endID(ctx context.Context, id string) error {
 	if !fault.Is(err, fault.NotFound) || rbac.Allow(actor, fleet.TokenWrite, fleet.Object{}) != nil {
 		return err
 	}
-	tokens, err := h.tokens(ctx, "")
+	all, err := h.of(ctx, "")
 	if err != nil {
 		return err
 	}
-	for _, t := range tokens {
+	for _, t := range all {
 		if t.ID == id {
 			_, err := h.Access.RevokeToken(ctx, actor, t.Owner, id)
 			return err
@@ -171,11 +171,9 @@ func (u *unrevoked) note(list, name string, err error) {
 		u.lists = map[string][]string{}
 	}
 	u.failed++
-	switch fault.Of(err) {
-	case fault.Denied:
+	if fault.Is(err, fault.Denied) {
 		u.refusal = err
-	case fault.NotFound:
-	default:
+	} else if !fault.Is(err, fault.NotFound) {
 		u.broken = err
 	}
 	if name == "" {
@@ -185,7 +183,7 @@ func (u *unrevoked) note(list, name string, err error) {
 }
 
 // problem is what the caller is told; nil when all went well.
-func (u *unrevoked) problem(h *Handler) error {
+func (u *unrevoked) problem(h *service) error {
 	if u.failed == 0 {
 		return nil
 	}

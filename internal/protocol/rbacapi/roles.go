@@ -12,6 +12,9 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// roles answers what is about roles.
+type roles struct{ *service }
+
 // role is a role as clients read it.
 type role struct {
 	ID          int      `json:"id"`
@@ -22,9 +25,11 @@ type role struct {
 	GroupIDs    []string `json:"group_ids"`
 }
 
+func seesUsers(r *http.Request) bool { return may(r, fleet.UserRead) == nil }
+
 // members are the users that who asks may see.
-func (h *Handler) members(r *http.Request) ([]rbac.User, error) {
-	if may(r, fleet.UserRead) != nil {
+func (h *roles) members(r *http.Request) ([]rbac.User, error) {
+	if !seesUsers(r) {
 		return nil, nil
 	}
 	return h.users(r.Context())
@@ -43,17 +48,17 @@ func roleData(r rbac.Role, users []rbac.User) role {
 	return data
 }
 
-func (h *Handler) listRoles(w http.ResponseWriter, r *http.Request) error {
+func (h *roles) listRoles(w http.ResponseWriter, r *http.Request) error {
 	users, err := h.members(r)
 	if err != nil {
 		return err
 	}
-	roles, err := h.Access.Roles(r.Context())
+	all, err := h.Access.Roles(r.Context())
 	if err != nil {
 		return err
 	}
 	shown := []role{}
-	for _, one := range roles {
+	for _, one := range all {
 		shown = append(shown, roleData(one, users))
 	}
 	slices.SortFunc(shown, func(a, b role) int { return a.ID - b.ID })
@@ -61,7 +66,7 @@ func (h *Handler) listRoles(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Handler) showRole(w http.ResponseWriter, r *http.Request) error {
+func (h *roles) showRole(w http.ResponseWriter, r *http.Request) error {
 	one, err := h.roleOf(r)
 	if err != nil {
 		return err
@@ -85,7 +90,7 @@ type roleForm struct {
 }
 
 // readRole reads a role.
-func (h *Handler) readRole(w http.ResponseWriter, r *http.Request) (form roleForm, err error) {
+func (h *roles) readRole(w http.ResponseWriter, r *http.Request) (form roleForm, err error) {
 	if err := h.read(w, r, &form); err != nil {
 		return form, err
 	}
@@ -98,7 +103,7 @@ func (h *Handler) readRole(w http.ResponseWriter, r *http.Request) (form roleFor
 	return form, nil
 }
 
-func (h *Handler) createRole(w http.ResponseWriter, r *http.Request) error {
+func (h *roles) createRole(w http.ResponseWriter, r *http.Request) error {
 	form, err := h.readRole(w, r)
 	if err != nil {
 		return err
@@ -129,7 +134,7 @@ func (h *Handler) createRole(w http.ResponseWriter, r *http.Request) error {
 }
 
 // join gives a role to users, and takes it from others.
-func (h *Handler) join(ctx context.Context, name string, joining, leaving []rbac.User) error {
+func (h *roles) join(ctx context.Context, name string, joining, leaving []rbac.User) error {
 	for _, u := range joining {
 		if _, err := h.edit(ctx, u, addRoles(u, []string{name})); err != nil {
 			return err
@@ -144,7 +149,7 @@ func (h *Handler) join(ctx context.Context, name string, joining, leaving []rbac
 }
 
 // replaceRole changes what a role gives and who has it.
-func (h *Handler) replaceRole(w http.ResponseWriter, r *http.Request) error {
+func (h *roles) replaceRole(w http.ResponseWriter, r *http.Request) error {
 	before, err := h.roleOf(r)
 	if err != nil {
 		return err
@@ -182,8 +187,8 @@ func (h *Handler) replaceRole(w http.ResponseWriter, r *http.Request) error {
 }
 
 // moves is who is to get a role and who is to lose it. Members that who asks may not see stay as they are.
-func (h *Handler) moves(r *http.Request, name string, wanted *[]string) (joining, leaving []rbac.User, err error) {
-	if wanted == nil || may(r, fleet.UserRead) != nil {
+func (h *roles) moves(r *http.Request, name string, wanted *[]string) (joining, leaving []rbac.User, err error) {
+	if wanted == nil || !seesUsers(r) {
 		return nil, nil, nil
 	}
 	meant, err := h.usersWith(r.Context(), *wanted)
@@ -210,7 +215,7 @@ func (h *Handler) moves(r *http.Request, name string, wanted *[]string) (joining
 }
 
 // replaceGrants changes a role, unless it is to stay what it is: written back as it was shown, it keeps what triples cannot say.
-func (h *Handler) replaceGrants(ctx context.Context, before rbac.Role, description string, wanted []triple) error {
+func (h *roles) replaceGrants(ctx context.Context, before rbac.Role, description string, wanted []triple) error {
 	shown, plain := triplesOf(before.Grants)
 	same := slices.Equal(shown, ordered(slices.Clone(wanted)))
 	switch {
@@ -232,7 +237,7 @@ func (h *Handler) replaceGrants(ctx context.Context, before rbac.Role, descripti
 	return err
 }
 
-func (h *Handler) deleteRole(w http.ResponseWriter, r *http.Request) error {
+func (h *roles) deleteRole(w http.ResponseWriter, r *http.Request) error {
 	one, err := h.roleOf(r)
 	if err != nil {
 		return err
@@ -248,7 +253,7 @@ func (h *Handler) deleteRole(w http.ResponseWriter, r *http.Request) error {
 }
 
 // memberCommand gives a role to users, or takes it from them.
-func (h *Handler) memberCommand(gives bool) pejson.Act {
+func (h *roles) memberCommand(gives bool) pejson.Act {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var form struct {
 			Role  int      `json:"role_id"`
@@ -278,7 +283,7 @@ func (h *Handler) memberCommand(gives bool) pejson.Act {
 }
 
 // permissionCommand adds permissions to a role, or takes them away.
-func (h *Handler) permissionCommand(gives bool) pejson.Act {
+func (h *roles) permissionCommand(gives bool) pejson.Act {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var form struct {
 			Role        int      `json:"role_id"`

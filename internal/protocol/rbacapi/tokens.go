@@ -16,6 +16,12 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// tokens answers what is about logins and tokens.
+type tokens struct {
+	*service
+	logins rbac.Logins
+}
+
 // wish is what a token is to be. Client and description are taken and not kept.
 type wish struct {
 	Lifetime    lifetime `json:"lifetime"`
@@ -25,7 +31,7 @@ type wish struct {
 }
 
 // label is what the token is to be called; a label that is there is not blank.
-func (h *Handler) label(asked wish) (string, error) {
+func (h *tokens) label(asked wish) (string, error) {
 	if asked.Label == nil {
 		return "", nil
 	}
@@ -37,7 +43,7 @@ func (h *Handler) label(asked wish) (string, error) {
 }
 
 // kept is the life and the label of a token that somebody wishes.
-func (h *Handler) kept(asked wish) (life time.Duration, label string, err error) {
+func (h *tokens) kept(asked wish) (life time.Duration, label string, err error) {
 	if life, err = asked.Lifetime.duration(h.Access.Config().MaxTokenLife); err != nil {
 		return 0, "", err
 	}
@@ -46,7 +52,7 @@ func (h *Handler) kept(asked wish) (life time.Duration, label string, err error)
 }
 
 // logIn counts a try before it reads who tries.
-func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) logIn(w http.ResponseWriter, r *http.Request) error {
 	entry := h.Entry(r.Context())
 	entry.Operation = "POST " + v1 + "/auth/token"
 	if err := h.logins.Knock(r.Context(), entry); err != nil {
@@ -79,7 +85,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // createToken makes another token for who asks.
-func (h *Handler) createToken(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) createToken(w http.ResponseWriter, r *http.Request) error {
 	var asked wish
 	if r.ContentLength != 0 {
 		if err := h.read(w, r, &asked); err != nil {
@@ -99,7 +105,7 @@ func (h *Handler) createToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // authenticate says whose a token is.
-func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) authenticate(w http.ResponseWriter, r *http.Request) error {
 	var asked struct {
 		Token  string `json:"token"`
 		Update *bool  `json:"update_last_activity?"` // missing: yes
@@ -173,11 +179,11 @@ func stampOf(t time.Time) *string {
 	return &text
 }
 
-func (h *Handler) ownTokens(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) ownTokens(w http.ResponseWriter, r *http.Request) error {
 	return h.listTokens(w, r, fleet.ActorFrom(r.Context()).Name)
 }
 
-func (h *Handler) userTokens(w http.ResponseWriter, r *http.Request) error {
+func (h *tokens) userTokens(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.subject(r, r.PathValue("sid"), fleet.TokenRead)
 	if err != nil {
 		return err
@@ -193,18 +199,18 @@ var tokenOrders = map[string]func(a, b rbac.Token) int{
 	"client":           func(a, b rbac.Token) int { return strings.Compare(a.ID, b.ID) },
 }
 
-func (h *Handler) listTokens(w http.ResponseWriter, r *http.Request, owner string) error {
-	asked, err := pageOf(h, r.URL.Query(), "creation_date", tokenOrders)
+func (h *tokens) listTokens(w http.ResponseWriter, r *http.Request, owner string) error {
+	asked, err := pageOf(h.service, r.URL.Query(), "creation_date", tokenOrders)
 	if err != nil {
 		return err
 	}
-	tokens, err := h.tokens(r.Context(), owner)
+	held, err := h.of(r.Context(), owner)
 	if err != nil {
 		return err
 	}
-	total := len(tokens)
+	total := len(held)
 	items := []listedToken{}
-	for _, t := range cut(tokens, asked, tokenOrders) {
+	for _, t := range cut(held, asked, tokenOrders) {
 		items = append(items, listedToken{ID: t.ID, Creation: stamp(t.CreatedAt), Expiration: stampOf(t.ExpiresAt), LastActive: stampOf(t.UsedAt), token: tokenOf(t)})
 	}
 	asked.Total = total
@@ -212,8 +218,8 @@ func (h *Handler) listTokens(w http.ResponseWriter, r *http.Request, owner strin
 	return nil
 }
 
-// tokens reads all tokens of an owner, of everybody if none is named.
-func (h *Handler) tokens(ctx context.Context, owner string) (all []rbac.Token, err error) {
+// of reads all tokens of an owner, of everybody if none is named.
+func (h *tokens) of(ctx context.Context, owner string) (all []rbac.Token, err error) {
 	for after := ""; ; {
 		tokens, err := h.Access.Store.Tokens(ctx, owner, rbac.Page{After: after, Limit: pageSize})
 		if err != nil {
@@ -243,7 +249,7 @@ const (
 )
 
 // pageOf reads which part of a list is asked for, and in which order.
-func pageOf[T any](h *Handler, query url.Values, by string, orders map[string]func(a, b T) int) (page, error) {
+func pageOf[T any](h *service, query url.Values, by string, orders map[string]func(a, b T) int) (page, error) {
 	p := page{Limit: usualPage, Order: cmp.Or(query.Get("order"), "asc"), OrderBy: cmp.Or(query.Get("order_by"), by)}
 	for name, number := range map[string]*int{"limit": &p.Limit, "offset": &p.Offset} {
 		text := query.Get(name)

@@ -12,6 +12,9 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// people answers what is about users.
+type people struct{ *service }
+
 // user is a user as clients read it.
 type user struct {
 	ID          string   `json:"id"`
@@ -35,7 +38,7 @@ type shownUser struct {
 }
 
 // subjectOf is one user.
-func (h *Handler) subjectOf(ctx context.Context, u rbac.User) shownUser {
+func (h *service) subjectOf(ctx context.Context, u rbac.User) shownUser {
 	roles, err := h.Access.Roles(ctx)
 	return shownUser{user: userData(u, roles), err: err}
 }
@@ -60,7 +63,7 @@ var userOrders = map[string]func(a, b rbac.User) int{
 }
 
 // listUsers lists users: all of them in version 1, a page of them with its bounds in version 2.
-func (h *Handler) listUsers(w http.ResponseWriter, r *http.Request) error {
+func (h *people) listUsers(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	users, err := h.users(r.Context())
 	if err != nil {
@@ -73,7 +76,7 @@ func (h *Handler) listUsers(w http.ResponseWriter, r *http.Request) error {
 	paged := strings.HasPrefix(r.URL.Path, v2+"/")
 	var asked page
 	if paged {
-		if asked, err = pageOf(h, query, "id", userOrders); err != nil {
+		if asked, err = pageOf(h.service, query, "id", userOrders); err != nil {
 			return err
 		}
 		part := strings.ToLower(query.Get("filter"))
@@ -96,7 +99,7 @@ func (h *Handler) listUsers(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showOne answers with one user.
-func (h *Handler) showOne(w http.ResponseWriter, r *http.Request, u rbac.User) error {
+func (h *people) showOne(w http.ResponseWriter, r *http.Request, u rbac.User) error {
 	shown := h.subjectOf(r.Context(), u)
 	if shown.err != nil {
 		return shown.err
@@ -105,7 +108,7 @@ func (h *Handler) showOne(w http.ResponseWriter, r *http.Request, u rbac.User) e
 	return nil
 }
 
-func (h *Handler) currentUser(w http.ResponseWriter, r *http.Request) error {
+func (h *people) currentUser(w http.ResponseWriter, r *http.Request) error {
 	actor := fleet.ActorFrom(r.Context())
 	u, err := h.Access.Store.User(r.Context(), actor.Name)
 	if fault.Is(err, fault.NotFound) { // a certificate that has rights by itself
@@ -117,7 +120,7 @@ func (h *Handler) currentUser(w http.ResponseWriter, r *http.Request) error {
 	return h.showOne(w, r, u)
 }
 
-func (h *Handler) showUser(w http.ResponseWriter, r *http.Request) error {
+func (h *people) showUser(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.subject(r, r.PathValue("sid"), fleet.UserRead)
 	if err != nil {
 		return err
@@ -137,7 +140,7 @@ type userForm struct {
 	GroupIDs    []string `json:"group_ids"`
 }
 
-func (h *Handler) createUser(w http.ResponseWriter, r *http.Request) error {
+func (h *people) createUser(w http.ResponseWriter, r *http.Request) error {
 	var form userForm
 	if err := h.read(w, r, &form); err != nil {
 		return err
@@ -159,7 +162,7 @@ func (h *Handler) createUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replaceUser changes the roles of a user, and whether it may come in. Its name stays.
-func (h *Handler) replaceUser(w http.ResponseWriter, r *http.Request) error {
+func (h *people) replaceUser(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.userOf(r.Context(), r.PathValue("sid"))
 	if err != nil {
 		return err
@@ -187,7 +190,7 @@ func (h *Handler) replaceUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 // edit changes a user, as far as it may be changed.
-func (h *Handler) edit(ctx context.Context, u rbac.User, edit rbac.UserEdit) (rbac.User, error) {
+func (h *service) edit(ctx context.Context, u rbac.User, edit rbac.UserEdit) (rbac.User, error) {
 	changed, err := h.Access.EditUser(ctx, fleet.ActorFrom(ctx), u.Name, edit)
 	if fault.Is(err, fault.Conflict) && u.Name == rbac.AdminUser {
 		return u, h.Named(builtInUser, nil, err)
@@ -198,7 +201,7 @@ func (h *Handler) edit(ctx context.Context, u rbac.User, edit rbac.UserEdit) (rb
 	return changed, err
 }
 
-func (h *Handler) deleteUser(w http.ResponseWriter, r *http.Request) error {
+func (h *people) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.userOf(r.Context(), r.PathValue("sid"))
 	if err != nil {
 		return err
@@ -214,7 +217,7 @@ func (h *Handler) deleteUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changePassword sets one's own password by the old one.
-func (h *Handler) changePassword(w http.ResponseWriter, r *http.Request) error {
+func (h *people) changePassword(w http.ResponseWriter, r *http.Request) error {
 	var form struct {
 		Old string `json:"current_password"`
 		New string `json:"new_password"`
@@ -259,7 +262,7 @@ func reinstate(rbac.User, []string) rbac.UserEdit {
 }
 
 // userCommand answers a command about one user.
-func (h *Handler) userCommand(command userCommand) pejson.Act {
+func (h *people) userCommand(command userCommand) pejson.Act {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var form struct {
 			User  string `json:"user_id"`
@@ -285,7 +288,7 @@ func (h *Handler) userCommand(command userCommand) pejson.Act {
 }
 
 // listGroups lists groups of users: there are none.
-func (*Handler) listGroups(w http.ResponseWriter, _ *http.Request) error {
+func (*people) listGroups(w http.ResponseWriter, _ *http.Request) error {
 	pejson.Write(w, http.StatusOK, []string{})
 	return nil
 }
