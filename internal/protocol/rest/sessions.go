@@ -46,7 +46,7 @@ func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (a
 		return api.IssuedToken{}, err
 	}
 	issued, err := h.logins.Open(ctx, h.recorder.entry(ctx, api.SessionOpen.Name, request.Name), rbac.Attempt{
-		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
+		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles, Label: request.Label,
 	})
 	if err != nil {
 		return api.IssuedToken{}, err
