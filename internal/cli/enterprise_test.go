@@ -339,4 +339,3 @@ func (f theirFlag) told() string {
 	}
 	return says
 }
-

@@ -34,7 +34,9 @@ func (a *app) target() (target, error) {
 		}
 	}
 	t, err := a.chosen()
-	t.tokenFile = a.toolsToken()
+	if token := a.toolsToken(); a.tools.name == "access" || exists(token) {
+		t.tokenFile = token
+	}
 	return t, err
 }
 
