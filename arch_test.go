@@ -101,6 +101,7 @@ var ranks = map[string]int{
 	"internal/protocol/pejson":       19, // edges answer with it
 	"internal/program/r10k":          20,
 	"internal/protocol/codemanager":  20,
+	"internal/protocol/rbacapi":      20,
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,

@@ -98,6 +98,7 @@ type LoginRequest struct {
 	Password string   `json:"password"`
 	Seconds  int64    `json:"seconds,omitempty"` // how long the token is good; 0: the setting token_lifetime
 	Roles    []string `json:"roles,omitempty"`   // narrow the token to these; empty: all that the user has
+	Label    string   `json:"label,omitempty"`   // what the token is called; empty: it is of a login
 }
 
 // IssuedToken is a new token; its text is shown this once.

@@ -64,9 +64,52 @@ func TestThePageAboutHabits(t *testing.T) {
 			}
 		}
 	}
+	s.typesAsClientTools(t, sh)
 	if rows < 70 {
 		t.Errorf("the page has %d rows: some are lost", rows)
 	}
+}
+
+// typesAsClientTools types both sides of each row of the page for those who come from Puppet Enterprise: left under the names of its tools,
+// to which the program is linked.
+func (s *server) typesAsClientTools(t *testing.T, sh *shell) {
+	t.Helper()
+	names := t.TempDir()
+	for _, tool := range []string{"job", "task", "access", "code", "app", "query"} {
+		if err := os.Symlink(binary, filepath.Join(names, "puppet-"+tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, row := 0, regexp.MustCompile("^\\| `puppet ([^`]*)` \\| `(tutti [^`]*)` \\|\n$")
+	for _, line := range linesOf(t, "from-puppet-enterprise.md") {
+		sides := row.FindStringSubmatch(line)
+		if sides == nil {
+			continue
+		}
+		rows++
+		for _, command := range []string{names + "/puppet-" + sides[1], sides[2]} {
+			if out, code := sh.types(command); code != 0 {
+				problems, _ := os.ReadFile(sh.errors)
+				t.Errorf("$ %s: exit code %d\n%s\n%s", command, code, out, tail(string(problems), 600))
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("the page has %d rows: some are lost", rows)
+	}
+}
+
+// linesOf are the lines of a page.
+func linesOf(t *testing.T, page string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docs, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // habitsWorld is the files that the page's commands name.

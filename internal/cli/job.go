@@ -17,7 +17,7 @@ import (
 
 var jobCommand = asking{noun{
 	use: "job", short: "See, follow and stop what nodes were ordered to do",
-	verbs: []declared{jobList, jobPlan, jobShow, jobWatch, jobOutput, jobStop, jobRerun},
+	verbs: []declared{jobRun, jobList, jobPlan, jobShow, jobWatch, jobOutput, jobStop, jobRerun},
 }}
 
 // oneJob wants the id of a job.
@@ -30,6 +30,17 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// oneJobOrNone wants the id of a job, or nothing.
+func oneJobOrNone(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return oneJob(cmd, args)
+}
+
+// shownJobs is how many jobs are listed if nobody says.
+const shownJobs = 50
 
 type jobListInput struct {
 	request api.JobListRequest
@@ -46,43 +57,49 @@ var jobList = verb[jobListInput]{
 		f.StringVar(&in.request.Actor, "by", "", "only jobs that this user ordered")
 		f.StringVar(&in.request.Node, "node", "", "only jobs with a run on this node")
 		f.StringVar(&in.request.Task, "task", "", "only jobs of this task")
-		f.IntVar(&in.limit, "limit", 50, "how many")
+		f.IntVar(&in.limit, "limit", shownJobs, "how many")
 		f.offers("state", "active", "queued", "running", "stopping", "finished", "failed", "stopped")
 		f.offers("kind", "puppet", "task", "command", "script", "file")
 		f.completes("node", completeNodes)
 	},
-	run: func(ctx context.Context, c *call, in *jobListInput) error {
-		if in.limit < 1 {
-			return usageError{fault.New(fault.Invalid, "--limit is a number of jobs, 1 or more, not %d", in.limit)}
-		}
-		client, err := c.client()
+	run: listJobs,
+}
+
+func listJobs(ctx context.Context, c *call, in *jobListInput) error {
+	if in.limit < 1 {
+		return usageError{fault.New(fault.Invalid, "--limit is a number of jobs, 1 or more, not %d", in.limit)}
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	table := jobTable()
+	if c.tools.name != "" {
+		table = theirJobTable()
+	}
+	l, err := print.NewListing(c.printer(), table)
+	if err != nil {
+		return err
+	}
+	left := in.limit
+	for after := ""; left > 0; {
+		page := in.request
+		page.After, page.Limit = after, min(left, pageSize)
+		jobs, err := api.JobList.Call(ctx, client, page)
 		if err != nil {
 			return err
 		}
-		l, err := print.NewListing(c.printer(), jobTable())
-		if err != nil {
-			return err
-		}
-		left := in.limit
-		for after := ""; left > 0; {
-			page := in.request
-			page.After, page.Limit = after, min(left, pageSize)
-			jobs, err := api.JobList.Call(ctx, client, page)
-			if err != nil {
+		for _, job := range jobs.Items {
+			if err := l.Add(job); err != nil {
 				return err
 			}
-			for _, job := range jobs.Items {
-				if err := l.Add(job); err != nil {
-					return err
-				}
-			}
-			if left -= len(jobs.Items); jobs.Next == "" {
-				break
-			}
-			after = jobs.Next
 		}
-		return l.End()
-	},
+		if left -= len(jobs.Items); jobs.Next == "" {
+			break
+		}
+		after = jobs.Next
+	}
+	return l.End()
 }
 
 func jobTable() print.Table[api.Job] {
@@ -115,9 +132,10 @@ const manyRuns = 50
 type jobShowInput struct{ state string }
 
 var jobShow = verb[jobShowInput]{
-	use: "show JOB", short: "Show a job and its runs", args: oneJob,
+	use: "show [JOB]", short: "Show a job and its runs; without one, list jobs", args: oneJobOrNone,
 	prints: aList,
-	long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
+	long: `Show a job and its runs, or list the newest 50 jobs if none is named. Of a job with more than 50 runs, those are shown that are not over
+or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
 	example:  "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
 	complete: completeJob(false),
@@ -126,6 +144,9 @@ others: a state, final, failing (over, without success) or all.`,
 		f.offers("runs", append([]string{"all", "final", "failing"}, stateOrder...)...)
 	},
 	run: func(ctx context.Context, c *call, in *jobShowInput) error {
+		if len(c.args) == 0 {
+			return listJobs(ctx, c, &jobListInput{limit: shownJobs})
+		}
 		client, err := c.client()
 		if err != nil {
 			return err
@@ -140,6 +161,9 @@ others: a state, final, failing (over, without success) or all.`,
 		runs, err := runsOf(ctx, client, job, in.state)
 		if err != nil {
 			return err
+		}
+		if c.tools.name != "" && c.output == "table" {
+			return c.printer().Text(theirJobText(job, runs))
 		}
 		if c.output == "table" {
 			if err := printJob(c.printer(), job); err != nil {

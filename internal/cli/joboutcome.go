@@ -23,6 +23,9 @@ func (w *watcher) verdict() error {
 	if w.job.FinishedAt != nil {
 		took = " after " + print.Duration(w.job.FinishedAt.Sub(w.job.CreatedAt).Abs().Round(time.Millisecond))
 	}
+	if w.tools.follows() && w.output == "table" {
+		return w.theirVerdict(outcomeCode(w.job.State, counts))
+	}
 	summary := fmt.Sprintf("job %s %s%s: %s", w.job.ID, w.job.State, took, countsText(counts))
 	code := outcomeCode(w.job.State, counts)
 	if code == exitDone {

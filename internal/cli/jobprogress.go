@@ -12,8 +12,10 @@ import (
 )
 
 // newProgress is lines that are written over on a terminal, and plain lines elsewhere.
-func newProgress(a *app) progress {
+func newProgress(a *app, job api.Job) progress {
 	switch {
+	case a.tools.follows() && a.output == "table":
+		return &theirProgress{out: a.system.Out, job: job}
 	case a.quiet:
 		return silence{}
 	case a.system.animates():

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -27,6 +28,7 @@ type jobServer struct {
 	runs    []api.JobRun             // as they end
 	output  map[string][]api.JobLine // by node
 	task    api.Task                 //
+	kind    string                   // of the job; empty: command
 	refuse  *api.Problem             // of each start
 	hold    chan struct{}            // the stream waits for it before it ends; may be nil
 	mu      sync.Mutex
@@ -52,7 +54,7 @@ func newJobServer(t *testing.T) *jobServer {
 func (s *jobServer) job() api.Job {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	end := at.Add(41 * time.Second)
-	j := api.Job{ID: "12", Kind: "command", Title: "uptime", State: "finished", Actor: "ann", CreatedAt: at, FinishedAt: &end, Nodes: len(s.runs), Counts: map[string]int{}}
+	j := api.Job{ID: "12", Kind: cmp.Or(s.kind, "command"), Title: "uptime", State: "finished", Actor: "ann", CreatedAt: at, FinishedAt: &end, Nodes: len(s.runs), Counts: map[string]int{}}
 	for _, r := range s.runs {
 		j.Counts[r.State]++
 		if r.State != "succeeded" {

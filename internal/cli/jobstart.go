@@ -58,6 +58,9 @@ func (n *newJob) run(ctx context.Context) error {
 	if n.flags.noWait {
 		return n.printStarted(job)
 	}
+	if n.tools.follows() && n.output == "table" {
+		return watchWith(ctx, n.theirWatcher(job))
+	}
 	n.hint("Job %s: %s on %s", job.ID, n.does, fault.Count(job.Nodes, "node"))
 	return watchWith(ctx, &watcher{app: n.app, client: n.client, job: job, receive: n.receive})
 }

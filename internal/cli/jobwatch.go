@@ -49,7 +49,7 @@ type jobStanding struct {
 // happens in the runs, too, or have what they wrote received by somebody.
 func watchWith(ctx context.Context, w *watcher) error {
 	a, client, job := w.app, w.client, w.job
-	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a), w.events && !jobOver(job.State)
+	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a, job), w.events && !jobOver(job.State)
 	if a.output == "jsonl" && w.receive == nil {
 		w.stream = &runStream{app: a, client: client, job: job.ID}
 	}

@@ -65,59 +65,65 @@ type loginCommandInput struct {
 	stdin, show bool
 	lifetime    time.Duration
 	roles       []string
+	label       string
 }
 
-var loginCommand = asking{verb[loginCommandInput]{
-	use: "login [NAME]", short: "Log in: get a token for a name and password, and keep it",
-	args: cobra.MaximumNArgs(1),
-	long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server and context that only you
+var loginCommand = asking{loginVerb("  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin")}
+
+func loginVerb(example string) verb[loginCommandInput] {
+	return verb[loginCommandInput]{
+		use: "login [NAME]", short: "Log in: get a token for a name and password, and keep it",
+		args: cobra.MaximumNArgs(1),
+		long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server and context that only you
 can read, and the other commands show it until it expires. NAME can be left out where the context has a user (tutti context add).
 --role narrows the token: with it you can do less by accident.`,
-	example: "  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin",
-	flags: func(f flagSet, in *loginCommandInput) {
-		f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
-		f.BoolVar(&in.show, "print", false, "print the token and do not keep it")
-		f.duration(&in.lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
-		f.StringSliceVar(&in.roles, "role", nil, "narrow the token to this role; may be given many times")
-	},
-	run: func(ctx context.Context, c *call, in *loginCommandInput) error {
-		seconds, err := secondsOf(c.cmd, in.lifetime)
-		if err != nil {
-			return err
-		}
-		config, chosen, err := c.serverConfig()
-		if err != nil {
-			return err
-		}
-		name, err := loginName(c.args, chosen)
-		if err != nil {
-			return err
-		}
-		client, err := api.NewClient(config)
-		if err != nil {
-			return err
-		}
-		passwords, err := c.passwords(in.stdin, "Password of "+name)
-		if err != nil {
-			return err
-		}
-		issued, err := api.SessionOpen.Call(ctx, client, api.LoginRequest{
-			Name: name, Password: passwords[0], Seconds: seconds, Roles: in.roles,
-		})
-		if err != nil {
-			return err
-		}
-		if in.show {
-			return print.One(c.printer(), issued, printToken)
-		}
-		path, err := c.saveLogin(chosen, issued.Token)
-		if err != nil {
-			return err
-		}
-		c.hint("Logged in as %s until %s; the token is in %s", issued.User, stampOf(issued.ExpiresAt), path)
-		return nil
-	},
-}}
+		example: example,
+		flags: func(f flagSet, in *loginCommandInput) {
+			f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
+			f.BoolVar(&in.show, "print", false, "print the token and do not keep it")
+			f.duration(&in.lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
+			f.StringSliceVar(&in.roles, "role", nil, "narrow the token to this role; may be given many times")
+			f.StringVar(&in.label, "label", "", "what the token is called, to find and revoke it")
+		},
+		run: func(ctx context.Context, c *call, in *loginCommandInput) error {
+			seconds, err := secondsOf(c.cmd, in.lifetime)
+			if err != nil {
+				return err
+			}
+			config, chosen, err := c.serverConfig()
+			if err != nil {
+				return err
+			}
+			name, err := loginName(c.args, chosen)
+			if err != nil {
+				return err
+			}
+			client, err := api.NewClient(config)
+			if err != nil {
+				return err
+			}
+			passwords, err := c.passwords(in.stdin, "Password of "+name)
+			if err != nil {
+				return err
+			}
+			issued, err := api.SessionOpen.Call(ctx, client, api.LoginRequest{
+				Name: name, Password: passwords[0], Seconds: seconds, Roles: in.roles, Label: in.label,
+			})
+			if err != nil {
+				return err
+			}
+			if in.show {
+				return print.One(c.printer(), issued, printToken)
+			}
+			path, err := c.saveLogin(chosen, issued.Token)
+			if err != nil {
+				return err
+			}
+			c.hint("Logged in as %s until %s; the token is in %s", issued.User, stampOf(issued.ExpiresAt), path)
+			return nil
+		},
+	}
+}
 
 // secondsOf is a --lifetime for the API; 0 when it was not given.
 func secondsOf(cmd *cobra.Command, lifetime time.Duration) (int64, error) {

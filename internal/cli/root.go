@@ -19,6 +19,7 @@ import (
 
 // System is the world outside: streams and environment, given so that tests can.
 type System struct {
+	Name     string // by which the program was called: tutti, or puppet-job and its kind
 	In       io.Reader
 	Out, Err io.Writer
 	Env      []string // KEY=value
@@ -63,24 +64,29 @@ type app struct {
 	printing printing
 	colour   string
 	quiet    bool
+	tools    toolsMode
 }
 
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, system System) int {
 	a := &app{system: system}
+	args, wrong := a.fromEnterprise(args)
 	root := a.root() //nolint:contextcheck // what a shell asks for has a context of its own, with a deadline
 	root.SetArgs(args)
 	root.SetIn(system.In)
 	root.SetOut(system.Out)
 	root.SetErr(system.Err)
-	err := root.ExecuteContext(ctx)
+	err := wrong
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err != nil {
 		err = excluded(err)
 	}
 	if err != nil && !errors.Is(err, errDiffers) && !errors.Is(err, errSaid) {
 		a.report(err)
 	}
-	return exitCode(err)
+	return a.tools.exitCode(exitCode(err))
 }
 
 func (a *app) root() *cobra.Command {
@@ -122,7 +128,7 @@ From another machine, add the server once, and log in:
 var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, mcoCommand,
-	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
+	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
 	auditCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }
 
@@ -166,7 +172,7 @@ func areMissing(words []string) string {
 
 // hint prints advice that is not a result.
 func (a *app) hint(format string, args ...any) {
-	if !a.quiet {
+	if !a.quiet && !a.tools.follows() {
 		_, _ = io.WriteString(a.system.Err, print.Wrapped(fmt.Sprintf(format+"\n", args...), a.system.ErrWidth))
 	}
 }

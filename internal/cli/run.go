@@ -44,10 +44,22 @@ type runCommandInput struct {
 	p puppetFlags
 }
 
-var runCommand = asking{verb[runCommandInput]{
-	use: "run [NODE|@FILE|-]...", short: "Run Puppet on nodes, now", args: cobra.ArbitraryArgs,
-	prints: results,
-	long: `Run Puppet on nodes, and follow the runs to their end.
+var runCommand = asking{puppetRunVerb(`  tutti run web-1.example.test web-2.example.test
+  tutti run --where 'facts.os.family = "Debian"' --noop
+  tutti run --group 'Web servers' --concurrency 20 --max-failures 3
+  tutti run --all --exclude db-1.example.test --tags ntp,ssh --yes
+  tutti run @nodes.txt --environment canary --wait-offline 30m --no-wait`)}
+
+// jobRun is the same for those who know puppet job run, whose flags it takes (enterprise.go).
+var jobRun = puppetRunVerb(`  tutti job run --nodes web-1,web-2 --noop
+  tutti job run --query 'nodes[certname] { certname ~ "web" }' --concurrency 5
+  tutti job run --node-group 'Web servers' --no-wait`)
+
+func puppetRunVerb(example string) verb[runCommandInput] {
+	return verb[runCommandInput]{
+		use: "run [NODE|@FILE|-]...", short: "Run Puppet on nodes, now", args: cobra.ArbitraryArgs,
+		prints: results,
+		long: `Run Puppet on nodes, and follow the runs to their end.
 
 ` + targetHelp + `
 
@@ -55,26 +67,23 @@ A node that is not connected ends as offline, unless --wait-offline gives it tim
 on a node at a time: a second one waits for the first. Ctrl-C leaves the job to go on; "tutti job watch" comes back to it.
 
 ` + exitHelp,
-	example: `  tutti run web-1.example.test web-2.example.test
-  tutti run --where 'facts.os.family = "Debian"' --noop
-  tutti run --group 'Web servers' --concurrency 20 --max-failures 3
-  tutti run --all --exclude db-1.example.test --tags ntp,ssh --yes
-  tutti run @nodes.txt --environment canary --wait-offline 30m --no-wait`,
-	complete: completeNodes,
-	flags: func(f flagSet, in *runCommandInput) {
-		addOrderFlags(f, &in.o)
-		in.p.add(f.FlagSet)
-	},
-	run: func(ctx context.Context, c *call, in *runCommandInput) error {
-		in.o.names = append(in.o.names, c.args...)
-		if in.p.noop && in.p.noNoop {
-			return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
-		}
-		return launch(ctx, c.app, in.o, newJob{
-			does: in.p.does(), send: ordered(api.JobPuppet, in.p.make),
-		})
-	},
-}}
+		example:  example,
+		complete: completeNodes,
+		flags: func(f flagSet, in *runCommandInput) {
+			addOrderFlags(f, &in.o)
+			in.p.add(f.FlagSet)
+		},
+		run: func(ctx context.Context, c *call, in *runCommandInput) error {
+			in.o.names = append(in.o.names, c.args...)
+			if in.p.noop && in.p.noNoop {
+				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+			}
+			return launch(ctx, c.app, in.o, newJob{
+				does: in.p.does(), send: ordered(api.JobPuppet, in.p.make),
+			})
+		},
+	}
+}
 
 // does is what the job does, in words.
 func (p *puppetFlags) does() string {

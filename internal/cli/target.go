@@ -17,10 +17,31 @@ type target struct {
 	flag    bool           // the context was named on the command line: variables count no more
 	why     string         // for people
 	own     bool           // --data named it: variables that say where another server is count no more
+
+	caFile, tokenFile string // of Puppet Enterprise's client tools; empty: they did not name the server
 }
 
-// target finds the server. Flags win over variables, these over the current context, that over the data directory of a server on this machine.
+// target finds the server. Flags win over variables, these over the current context, that over the data directory of a server on this
+// machine, and that over what Puppet Enterprise's client tools are configured for. Under the name of such a tool its configuration
+// wins over all but flags, and its token is where the tools have it.
 func (a *app) target() (target, error) {
+	if a.tools.name == "" {
+		return a.chosen()
+	}
+	if a.access.context == "" && a.access.server == "" && a.access.data == "" {
+		if t, ok, err := a.inTools(a.tools.name); ok || err != nil {
+			return t, err
+		}
+	}
+	t, err := a.chosen()
+	if token := a.toolsToken(); a.tools.name == "access" || exists(token) {
+		t.tokenFile = token
+	}
+	return t, err
+}
+
+// chosen is the server that flags, variables, contexts and files name.
+func (a *app) chosen() (target, error) {
 	if a.access.context != "" && (a.access.server != "" || a.access.data != "") {
 		return target{}, usageError{fault.New(fault.Invalid, "--context names a server, and so do --server and --data: give one of them")}
 	}
@@ -45,7 +66,14 @@ func (a *app) target() (target, error) {
 	if all.Current != "" {
 		return a.inContext(all.Current, "current")
 	}
-	return a.here("", false)
+	t, err := a.here("", false)
+	if err == nil {
+		return t, nil
+	}
+	if tools, ok, wrong := a.inTools(""); ok || wrong != nil {
+		return tools, wrong
+	}
+	return t, err
 }
 
 // inContext is the server of a context.
@@ -88,6 +116,9 @@ func (a *app) ca(t target) ([]byte, error) {
 	if named == "" && !t.flag && !t.own {
 		named = a.system.Getenv("TUTTI_CA_FILE")
 	}
+	if named == "" && t.caFile != "" {
+		return readOr(t.caFile, "", "ca-file")
+	}
 	if t.context == nil || named != "" {
 		return readOr(named, filepath.Join(a.dataDir(), api.CAFile), "ca-file")
 	}
@@ -117,6 +148,9 @@ func (a *app) namedToken(t target) string {
 	if named == "" && t.context != nil && (t.flag || a.system.Getenv("TUTTI_TOKEN") == "") {
 		named = t.context.beside(t.context.TokenFile)
 	}
+	if named == "" && a.system.Getenv("TUTTI_TOKEN") == "" {
+		named = t.tokenFile
+	}
 	return named
 }
 
@@ -134,7 +168,7 @@ func (a *app) token(t target) ([]byte, error) {
 	if named == "" && t.context != nil { // the data directory's server is another one
 		return nil, nil
 	}
-	if named != "" && t.context != nil && named == t.context.beside(t.context.TokenFile) {
+	if named != "" && (named == t.tokenFile || t.context != nil && named == t.context.beside(t.context.TokenFile)) {
 		return readOr("", named, "token-file") // a login makes it
 	}
 	return readOr(named, filepath.Join(a.dataDir(), api.TokenFile), "token-file")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
@@ -31,24 +33,26 @@ listed with --all.`,
 		f.StringVarP(&in.environment, "environment", "e", "production", taskEnvironment)
 		f.BoolVar(&in.all, "all", false, "private tasks, too")
 	},
-	run: func(ctx context.Context, c *call, in *taskListInput) error {
-		list, err := ask(ctx, c.app, api.TaskList, api.EnvironmentRequest{Environment: in.environment})
-		if err != nil {
-			return err
+	run: listTasks,
+}
+
+func listTasks(ctx context.Context, c *call, in *taskListInput) error {
+	list, err := ask(ctx, c.app, api.TaskList, api.EnvironmentRequest{Environment: in.environment})
+	if err != nil {
+		return err
+	}
+	var shown []api.Task
+	for _, t := range list.Items {
+		if in.all || !t.Private {
+			shown = append(shown, t)
 		}
-		var shown []api.Task
-		for _, t := range list.Items {
-			if in.all || !t.Private {
-				shown = append(shown, t)
-			}
-		}
-		return print.List(c.printer(), shown, print.Table[api.Task]{
-			Columns: []string{"task", "description"},
-			Row:     func(t api.Task) []any { return []any{t.Name, taskSummary(t)} },
-			Name:    func(t api.Task) string { return t.Name },
-			Empty:   "No tasks in " + in.environment + ". A task is an executable in the tasks directory of a module.",
-		})
-	},
+	}
+	return print.List(c.printer(), shown, print.Table[api.Task]{
+		Columns: []string{"task", "description"},
+		Row:     func(t api.Task) []any { return []any{t.Name, taskSummary(t)} },
+		Name:    func(t api.Task) string { return t.Name },
+		Empty:   "No tasks in " + in.environment + ". A task is an executable in the tasks directory of a module.",
+	})
 }
 
 func taskSummary(t api.Task) string {
@@ -58,15 +62,25 @@ func taskSummary(t api.Task) string {
 	return t.Description
 }
 
-var taskShow = verb[api.TaskRequest]{
-	use: "show TASK", short: "Show what a task does and which parameters it takes",
+var taskShow = verb[taskListInput]{
+	use: "show [TASK]", short: "Show what a task does and which parameters it takes; without one, list tasks", args: cobra.MaximumNArgs(1),
+	prints:   aList,
 	example:  "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 	complete: completeTask,
-	flags: func(f flagSet, in *api.TaskRequest) {
-		f.StringVarP(&in.Environment, "environment", "e", "production", taskEnvironment)
+	flags: func(f flagSet, in *taskListInput) {
+		f.StringVarP(&in.environment, "environment", "e", "production", taskEnvironment)
+		f.BoolVar(&in.all, "all", false, "of the list: private tasks, too")
 	},
-	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] },
-	run:  shows(api.TaskShow, printTask),
+	run: func(ctx context.Context, c *call, in *taskListInput) error {
+		if len(c.args) == 0 {
+			return listTasks(ctx, c, in)
+		}
+		text := printTask
+		if c.tools.name != "" {
+			text = printTheirTask
+		}
+		return showAnswer(ctx, c.app, api.TaskShow, api.TaskRequest{Environment: in.environment, Task: c.args[0]}, text)
+	},
 }
 
 func printTask(to print.Printer, t api.Task) error {

@@ -66,28 +66,32 @@ func NewAccess(parts AccessParts) *Access {
 // Bearer is who shows the token.
 func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
 	unknown := fault.New(fault.Denied, "the token is not known here, was revoked or has expired; get a new one with `tutti login`")
-	hash, ok := HashOf(text)
-	if !ok {
-		return fleet.Actor{}, unknown
-	}
-	b, err := a.Store.Bearer(ctx, hash)
+	b, err := a.Holder(ctx, text)
 	if fault.Is(err, fault.NotFound) {
 		return fleet.Actor{}, unknown
 	}
 	if err != nil {
 		return fleet.Actor{}, err
 	}
-	now := a.Now()
-	if b.Token.Expired(now) || b.User.Disabled || b.User.Kind != Person {
+	if b.Token.Expired(a.Now()) || b.User.Disabled || b.User.Kind != Person {
 		return fleet.Actor{}, unknown
 	}
-	a.touch(b.Token, now)
-	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: grantsOf(b.User.Roles, b.Roles)}
+	a.Touch(b.Token)
+	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: GrantsOf(b.User.Roles, b.Roles)}
 	actor.BreakGlass = b.User.Name == AdminUser && b.Token.Label == AdminToken
 	if b.Token.Narrowed {
-		actor.Narrowed, actor.Within = true, grantsOf(b.Token.Roles, b.Roles)
+		actor.Narrowed, actor.Within = true, GrantsOf(b.Token.Roles, b.Roles)
 	}
 	return actor, nil
+}
+
+// Holder is a token and whose it is, by its text. It may have expired, and its owner may be disabled.
+func (a *Access) Holder(ctx context.Context, text string) (Bearer, error) {
+	hash, ok := HashOf(text)
+	if !ok {
+		return Bearer{}, fault.New(fault.NotFound, "there is no such token")
+	}
+	return a.Store.Bearer(ctx, hash)
 }
 
 // Certificate adds to a node the grants of the roles that its name was given.
@@ -106,7 +110,7 @@ func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor
 	if err != nil {
 		return node, err
 	}
-	node.Grants = append(slices.Clone(node.Grants), grantsOf(user.Roles, roles)...)
+	node.Grants = append(slices.Clone(node.Grants), GrantsOf(user.Roles, roles)...)
 	return node, nil
 }
 
@@ -124,12 +128,12 @@ func (a *Access) Actor(ctx context.Context, kind fleet.ActorKind, name string) (
 		return fleet.Actor{}, err
 	}
 	roles, err := a.rolesNamed(ctx, user.Roles)
-	return fleet.Actor{Kind: fleet.UserActor, Name: user.Name, Grants: grantsOf(user.Roles, roles)}, err
+	return fleet.Actor{Kind: fleet.UserActor, Name: user.Name, Grants: GrantsOf(user.Roles, roles)}, err
 }
 
-// grantsOf joins the grants of the roles with those names. A name without a role
+// GrantsOf joins the grants of the roles with those names. A name without a role
 // gives nothing.
-func grantsOf(names []string, stored []Role) (grants []fleet.Grant) {
+func GrantsOf(names []string, stored []Role) (grants []fleet.Grant) {
 	for _, name := range names {
 		if r, ok := builtIn(name); ok {
 			grants = append(grants, r.Grants...)
@@ -163,8 +167,9 @@ func (a *Access) rolesNamed(ctx context.Context, names []string) ([]Role, error)
 	return roles, nil
 }
 
-// touch notes a use; Flush writes it.
-func (a *Access) touch(t Token, now time.Time) {
+// Touch notes that a token is used now; Flush writes it.
+func (a *Access) Touch(t Token) {
+	now := a.Now()
 	if now.Sub(t.UsedAt) < time.Minute {
 		return
 	}
@@ -246,7 +251,7 @@ func (a *Access) whoCan(ctx context.Context, permission fleet.Permission, roles 
 			return nil, err
 		}
 		for _, u := range users {
-			if u.Kind == Person && !u.Disabled && covered(grantsOf(u.Roles, roles), permission, fleet.Object{}) {
+			if u.Kind == Person && !u.Disabled && covered(GrantsOf(u.Roles, roles), permission, fleet.Object{}) {
 				if names = append(names, u.Name); len(names) == maxNamed {
 					return names, nil
 				}

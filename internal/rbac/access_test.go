@@ -216,7 +216,7 @@ func TestANarrowTokenStaysNarrow(t *testing.T) {
 		roles []string
 		kind  fault.Kind
 	}{
-		"": {kind: fault.Invalid}, "long": {400 * 24 * time.Hour, nil, fault.Invalid}, "none": {0, []string{"none"}, fault.NotFound}, "Bad Label": {kind: fault.Invalid},
+		"a,b": {kind: fault.Invalid}, " padded": {kind: fault.Invalid}, strings.Repeat("l", 201): {kind: fault.Invalid}, "two\nlines": {kind: fault.Invalid}, "long": {400 * 24 * time.Hour, nil, fault.Invalid}, "none": {0, []string{"none"}, fault.NotFound},
 	} {
 		full := fleet.Actor{Kind: fleet.UserActor, Name: "ann", Grants: root.Grants}
 		_, err := a.NewToken(t.Context(), full, label, c.life, c.roles)

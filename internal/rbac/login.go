@@ -14,6 +14,7 @@ type Attempt struct {
 	Name, Password string
 	Life           time.Duration // 0: the default
 	Roles          []string      // narrow the token to these; none: all that the user has
+	Label          string        // of the token; empty: it is of a login
 }
 
 // Issued is a new token with its text, which is shown this once.
@@ -44,6 +45,11 @@ func (a *Access) Login(ctx context.Context, try Attempt) (Issued, error) {
 	if err := tooMany(a.names.Take(try.Name, now)); err != nil {
 		return Issued{}, err
 	}
+	if try.Label != "" {
+		if err := checkLabel(try.Label); err != nil {
+			return Issued{}, err
+		}
+	}
 	life, err := a.life(try.Life)
 	if err != nil {
 		return Issued{}, err
@@ -53,7 +59,7 @@ func (a *Access) Login(ctx context.Context, try Attempt) (Issued, error) {
 		hold(ctx, began)
 		return Issued{}, err
 	}
-	return a.issue(ctx, Token{Owner: try.Name, Roles: try.Roles, Narrowed: len(try.Roles) > 0}, life)
+	return a.issue(ctx, Token{Owner: try.Name, Label: try.Label, Roles: try.Roles, Narrowed: len(try.Roles) > 0}, life)
 }
 
 // proven returns nil if the password is that of a user who may log in now.
@@ -158,14 +164,16 @@ func (a *Access) checkRoles(ctx context.Context, names []string) error {
 	return nil
 }
 
-// NewToken makes a token for the user who asks. The roles of the asking token
-// bound the new one, so that a narrow token cannot make a wide one.
+// NewToken makes a token for the user who asks; without a label it is named by its id only. The roles of the asking
+// token bound the new one, so that a narrow token cannot make a wide one.
 func (a *Access) NewToken(ctx context.Context, actor fleet.Actor, label string, life time.Duration, roles []string) (Issued, error) {
 	if actor.Kind != fleet.UserActor {
 		return Issued{}, fault.New(fault.Denied, "%s %s shows its certificate and needs no token", actor.Kind, actor.Name)
 	}
-	if err := checkName("token", label); err != nil {
-		return Issued{}, err
+	if label != "" {
+		if err := checkLabel(label); err != nil {
+			return Issued{}, err
+		}
 	}
 	life, err := a.life(life)
 	if err != nil {
@@ -180,7 +188,7 @@ func (a *Access) NewToken(ctx context.Context, actor fleet.Actor, label string, 
 		if err != nil {
 			return Issued{}, err
 		}
-		if err := Covers(fleet.Actor{Kind: actor.Kind, Name: actor.Name, Grants: actor.Within}, grantsOf(roles, stored)); err != nil {
+		if err := Covers(fleet.Actor{Kind: actor.Kind, Name: actor.Name, Grants: actor.Within}, GrantsOf(roles, stored)); err != nil {
 			return Issued{}, err
 		}
 	}

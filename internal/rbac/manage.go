@@ -53,7 +53,7 @@ func (a *Access) mayGive(ctx context.Context, actor fleet.Actor, roles []string)
 	if err != nil {
 		return err
 	}
-	return Covers(actor, grantsOf(roles, stored))
+	return Covers(actor, GrantsOf(roles, stored))
 }
 
 // UserEdit says what is to change; nil means nothing.
@@ -108,7 +108,7 @@ func (a *Access) above(ctx context.Context, actor fleet.Actor, name string) (Use
 	if err != nil {
 		return u, err
 	}
-	return u, Covers(actor, grantsOf(u.Roles, stored))
+	return u, Covers(actor, GrantsOf(u.Roles, stored))
 }
 
 // DeleteUser forgets a user and its tokens.
@@ -247,6 +247,16 @@ func (a *Access) RevokeToken(ctx context.Context, actor fleet.Actor, owner, idOr
 		return Token{}, err
 	}
 	return a.Store.RevokeToken(ctx, owner, idOrLabel)
+}
+
+// RevokeShown forgets a token by its text: whoever holds it may end it.
+func (a *Access) RevokeShown(ctx context.Context, text string) error {
+	b, err := a.Holder(ctx, text)
+	if err != nil {
+		return err
+	}
+	_, err = a.Store.RevokeToken(ctx, b.Token.Owner, b.Token.ID)
+	return err
 }
 
 // RevokeTokens forgets all tokens of a user but the one that asks.

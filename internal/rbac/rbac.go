@@ -88,14 +88,15 @@ func denial(actor fleet.Actor, permission fleet.Permission) error {
 func bounds(actor fleet.Actor, permission fleet.Permission) string {
 	var words []string
 	for _, g := range slices.Concat(actor.Grants, actor.Within) {
-		if word := scopeText(g); gives(g, permission) && word != "" && !slices.Contains(words, word) {
+		if word := ScopeText(g); gives(g, permission) && word != "" && !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}
 	return strings.Join(words, "; or ")
 }
 
-func scopeText(g fleet.Grant) string {
+// ScopeText words what a grant is bounded to; empty: it is not.
+func ScopeText(g fleet.Grant) string {
 	var words []string
 	if len(g.Environments) > 0 {
 		words = append(words, "environment "+strings.Join(g.Environments, ", "))
@@ -169,7 +170,7 @@ func Covers(actor fleet.Actor, grants []fleet.Grant) error {
 			if g.Permission == fleet.Everything {
 				what = "every permission"
 			}
-			if scope := scopeText(g); scope != "" {
+			if scope := ScopeText(g); scope != "" {
 				what += " for " + scope
 			}
 			return fault.New(fault.Denied, "%s %s does not have %s, and so cannot decide who has it", actor.Kind, actor.Name, what)

@@ -144,10 +144,10 @@ func isPattern(p, what string) bool {
 	return ok
 }
 
-// maxName is the longest name of a role or token, in bytes.
+// maxName is the longest name of a user or role, in bytes.
 const maxName = 64
 
-// checkName checks the name of a role or the label of a token.
+// checkName checks the name of a user or role.
 func checkName(what, name string) error {
 	ok := name != "" && len(name) <= maxName && name[0] != '-' && name[0] != '.'
 	for i := range len(name) {

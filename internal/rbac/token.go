@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -15,7 +18,7 @@ type Token struct {
 	ID        string // public, to name it by
 	Hash      fleet.Digest
 	Owner     string // a user
-	Label     string // what its owner calls it; empty for one of a login
+	Label     string // what its owner calls it; empty for one of a login, and for one that needs no name
 	Roles     []string
 	Narrowed  bool // only Roles count, and of these what the owner may do
 	CreatedAt time.Time
@@ -25,6 +28,20 @@ type Token struct {
 
 // Expired says whether t is past its time.
 func (t Token) Expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
+
+// maxLabel is the longest label of a token, in bytes.
+const maxLabel = 200
+
+// checkLabel checks what an owner calls a token. Lists of labels are separated by commas.
+func checkLabel(label string) error {
+	switch {
+	case label == "" || len(label) > maxLabel || !utf8.ValidString(label):
+		return fault.New(fault.Invalid, "the label of a token has 1 to %d bytes, not %d", maxLabel, len(label))
+	case label != strings.TrimSpace(label) || strings.ContainsFunc(label, func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }):
+		return fault.New(fault.Invalid, "the label of a token has no comma, no control character and no space at its ends; not %.80q", label)
+	}
+	return nil
+}
 
 // tokenPrefix lets people and scanners know what they look at.
 const tokenPrefix = "tutti_"

@@ -17,7 +17,7 @@ func TestWhatIsNotServedSaysSoInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths := []string{
-		"/rbac-api/v1/auth/token", "/code-manager/v1/nothing", "/activity-api/v1/events",
+		"/code-manager/v1/nothing", "/activity-api/v1/events",
 	}
 	for _, path := range paths {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

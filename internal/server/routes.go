@@ -19,6 +19,7 @@ import (
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/protocol/puppetca"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
+	"github.com/tutti-project/tutti/internal/protocol/rbacapi"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/target"
@@ -138,6 +139,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	codeManager := codemanagerapi.New(codemanagerapi.Config{
 		Sources: p.sources, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
+	people := rbacapi.New(rbacapi.Config{
+		Access: p.access, Audit: p.audit, Actor: own.Actor, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
 	orchestration := route{Handler: orchestration(p, own), bytes: orchestratorapi.MaxBodyBytes + pieceBytes, drained: true}
@@ -196,8 +200,10 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		// Deploys from git, as clients of Puppet Enterprise's Code Manager and git servers ask for them.
 		"/code-manager/": {Handler: codeManager, bytes: codemanagerapi.MaxBodyBytes, strangers: codemanagerapi.MaxBodyBytes},
 
+		// Logins, tokens, users and roles, as clients of Puppet Enterprise ask for them.
+		rbacapi.Prefix + "/": {Handler: people, bytes: rbacapi.MaxBodyBytes},
+
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
-		"/rbac-api/":     bodiless(notServed("puppetlabs.rbac")),
 		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
 
 		// Tutti's own API; its operations are the table api.Operations, with bounds of their own.

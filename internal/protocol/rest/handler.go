@@ -144,7 +144,7 @@ func (h *Handler) areas(c Config) []area {
 		nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
 		roster: there, selector: chosen, deliveries: delivered, catalogue: c.Catalogue,
 	}
-	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
+	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access, logins: rbac.Logins{Access: c.Access, Audit: c.Audit}}
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},

@@ -16,6 +16,7 @@ type sessions struct {
 	gate     *gate
 	recorder *recorder
 	access   *rbac.Access
+	logins   rbac.Logins
 }
 
 func (h *sessions) bindings() []binding {
@@ -30,40 +31,26 @@ func (h *sessions) bindings() []binding {
 	}
 }
 
-// login counts a try before it reads who tries: whoever sends many bodies is refused without them.
+// login counts a try before it reads who tries.
 func (h *sessions) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
-	entry := h.recorder.entry(r.Context(), api.SessionOpen.Name, "")
-	if err := h.access.Knock(entry.Remote); err != nil {
-		entry.ActorKind, entry.Actor, entry.Token = fleet.Anonymous, "", ""
-		h.recorder.audit.Refused(r.Context(), entry, err)
+	if err := h.logins.Knock(r.Context(), h.recorder.entry(r.Context(), api.SessionOpen.Name, "")); err != nil {
 		return nil, err
 	}
 	return typed(h.openSession)(w, r, begin)
 }
 
-// openSession logs somebody in. It keeps its own record: the actor is who the
-// password proves, and strangers' failures are bounded.
+// openSession logs somebody in.
 func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (api.IssuedToken, error) {
 	life, err := lifeOf(request.Seconds)
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
-	entry := h.recorder.entry(ctx, api.SessionOpen.Name, request.Name)
-	entry.Actor = request.Name // as claimed; the kind says that it is not proven
-	issued, err := h.access.Login(ctx, rbac.Attempt{
-		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
+	issued, err := h.logins.Open(ctx, h.recorder.entry(ctx, api.SessionOpen.Name, request.Name), rbac.Attempt{
+		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles, Label: request.Label,
 	})
 	if err != nil {
-		entry.ActorKind, entry.Token = fleet.Anonymous, ""
-		h.recorder.audit.Refused(ctx, entry, err)
 		return api.IssuedToken{}, err
 	}
-	entry.ActorKind, entry.Token = fleet.UserActor, issued.ID
-	finish, err := h.recorder.audit.Begin(ctx, entry)
-	if err != nil { // nobody is told the token, so nobody has it
-		return api.IssuedToken{}, err
-	}
-	finish(nil)
 	return issuedOf(issued), nil
 }
 
@@ -162,6 +149,9 @@ func accessPage(after string, limit int) (rbac.Page, error) {
 }
 
 func (h *sessions) createToken(ctx context.Context, request api.TokenCreateRequest) (api.IssuedToken, error) {
+	if request.Label == "" && fleet.ActorFrom(ctx).Kind == fleet.UserActor {
+		return api.IssuedToken{}, fault.New(fault.Invalid, "a token needs a label, by which it is found and revoked")
+	}
 	life, err := lifeOf(request.Seconds)
 	if err != nil {
 		return api.IssuedToken{}, err
