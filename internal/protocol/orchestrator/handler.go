@@ -211,7 +211,7 @@ func (h *Handler) guarded(pattern string, route route) pejson.Act {
 		actor, err := h.Actor(r)
 		r = r.WithContext(fleet.WithActor(r.Context(), actor))
 		if err == nil {
-			err = h.allowed(r.Context(), actor, route)
+			err = h.allowed(r.Context(), actor, route) //nolint:contextcheck // the request carries it
 		}
 		if err != nil {
 			return h.denied(r, pattern, actor, err)
@@ -219,7 +219,7 @@ func (h *Handler) guarded(pattern string, route route) pejson.Act {
 		if !route.act {
 			return route.do(w, r)
 		}
-		finish, err := h.Audit.Begin(r.Context(), h.entry(r, pattern))
+		finish, err := h.Audit.Begin(r.Context(), h.entry(r, pattern)) //nolint:contextcheck // the request carries it
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (h *schedules) scheduleTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.timing("scheduled_time", body.Time, body.oldTiming.Options.Interval)
+	at, err := h.timing("scheduled_time", body.Time, body.Options.Interval)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (h *schedules) scheduleDeploy(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	at, err := h.timing("scheduled_time", body.Time, body.oldTiming.Options.Interval)
+	at, err := h.timing("scheduled_time", body.Time, body.Options.Interval)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (h *schedules) inputOrder(kind, env string, input json.RawMessage) (o submi
 			}
 			params[name] = p.Value
 		}
-		body.taskBody.Environment, body.Task = &env, body.Name
+		body.Environment, body.Task = &env, body.Name
 		if body.Params, err = json.Marshal(params); err != nil {
 			return o, err
 		}
