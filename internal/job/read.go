@@ -100,9 +100,9 @@ func (s *Service) Written(ctx context.Context, r Run) (map[Stream]string, error)
 		if texts[line.Stream] == nil {
 			texts[line.Stream] = &strings.Builder{}
 		}
-		texts[line.Stream].WriteString(line.Text)
+		_, _ = texts[line.Stream].WriteString(line.Text)
 		if !line.More {
-			texts[line.Stream].WriteByte('\n')
+			_ = texts[line.Stream].WriteByte('\n')
 		}
 	}
 	written := map[Stream]string{}

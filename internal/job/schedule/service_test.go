@@ -186,8 +186,13 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 26, 20, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ interval, after, want time.Duration }{
-		{0, -time.Second, 0}, {0, 0, -1}, {time.Hour, -time.Second, 0}, {time.Hour, 0, time.Hour}, {time.Hour, 59 * time.Minute, time.Hour},
-		{time.Hour, time.Hour, 2 * time.Hour}, {time.Hour, 1000*time.Hour + 1, 1001 * time.Hour},
+		{0, -time.Second, 0},
+		{0, 0, -1},
+		{time.Hour, -time.Second, 0},
+		{time.Hour, 0, time.Hour},
+		{time.Hour, 59 * time.Minute, time.Hour},
+		{time.Hour, time.Hour, 2 * time.Hour},
+		{time.Hour, 1000*time.Hour + 1, 1001 * time.Hour},
 	} {
 		want := start.Add(c.want)
 		if c.want < 0 {

@@ -35,7 +35,6 @@ const groupID = "11111111-1111-4111-8111-111111111111"
 // world is what the handler stands on: web-1 and web-2 are connected, db-1 is not; all are of production.
 type world struct {
 	fleet *jobtest.Fleet
-	cycle bool
 }
 
 func (*world) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, error) {
@@ -168,14 +167,14 @@ func newBench(t *testing.T) *bench {
 	settings.Reconnect = 0
 	var edges jobtest.Edges
 	jobs, err := job.New(job.Parts{
-		Store: b.store, Sender: b.world.fleet, Resolver: b.world, Graph: edges, Gate: b.world, Sealer: jobtest.Seals{}, Ends: jobtest.Ends{},
+		Store: b.store, Sender: b.fleet, Resolver: b.world, Graph: edges, Gate: b.world, Sealer: jobtest.Seals{}, Ends: jobtest.Ends{},
 		NewID: jobtest.NewID, Now: time.Now, Log: log,
 	}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.jobs = jobs
-	b.world.fleet.Know(jobs)
+	b.fleet.Know(jobs)
 	orders := submit.Service{Jobs: jobs, Tasks: b.world, Targets: b.world}
 	b.schedules = schedule.New(schedule.Parts{
 		Store: scheduletest.NewStore(), Orders: orders, Owners: b.world, Sealer: jobtest.Seals{}, Now: time.Now, Log: log,
@@ -207,7 +206,7 @@ func newBench(t *testing.T) *bench {
 				t.Error(err)
 			}
 		}
-		b.world.fleet.Wait()
+		b.fleet.Wait()
 	})
 	return b
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // content is the code of an environment, for who may see its tasks.
-func (h *Handler) content(r *http.Request, name string) (fleet.Environment, task.Version, error) {
+func (h *base) content(r *http.Request, name string) (fleet.Environment, task.Version, error) {
 	ctx := r.Context()
 	env, err := fleet.ParseEnvironment(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func taskLink(l links, name string) string {
 	return l.to("tasks", module, short)
 }
 
-func (h *Handler) listTasks(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) listTasks(w http.ResponseWriter, r *http.Request) error {
 	env, version, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *Handler) listTasks(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Handler) showTask(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) showTask(w http.ResponseWriter, r *http.Request) error {
 	env, version, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func environmentView(l links, env fleet.Environment) map[string]any {
 }
 
 // environments is those that who asks may see, by name.
-func (h *Handler) environments(r *http.Request) (names []fleet.Environment, err error) {
+func (h *contents) environments(r *http.Request) (names []fleet.Environment, err error) {
 	all, err := h.Environments.Environments(r.Context())
 	actor := fleet.ActorFrom(r.Context())
 	for _, env := range slices.Sorted(maps.Keys(all)) {
@@ -147,7 +147,7 @@ func (h *Handler) environments(r *http.Request) (names []fleet.Environment, err 
 	return names, err
 }
 
-func (h *Handler) listEnvironments(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	names, err := h.environments(r)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (h *Handler) listEnvironments(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-func (h *Handler) showEnvironment(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) showEnvironment(w http.ResponseWriter, r *http.Request) error {
 	names, err := h.environments(r)
 	if err != nil {
 		return err
@@ -173,12 +173,12 @@ func (h *Handler) showEnvironment(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-func (h *Handler) noEnvironment(name string) error {
+func (h *contents) noEnvironment(name string) error {
 	return h.bad(unknownEnvironment, map[string]string{"environment": name}, "the environment %.80q has no code", name)
 }
 
 // applications is those of the environment that a path names.
-func (h *Handler) applications(r *http.Request) ([]appgraph.Application, error) {
+func (h *contents) applications(r *http.Request) ([]appgraph.Application, error) {
 	env := fleet.Environment(r.PathValue("environment"))
 	all, err := h.Environments.Environments(r.Context())
 	if err != nil {
@@ -190,7 +190,7 @@ func (h *Handler) applications(r *http.Request) ([]appgraph.Application, error) 
 	return h.Applications.Applications(r.Context(), "", env)
 }
 
-func (h *Handler) listApplications(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) listApplications(w http.ResponseWriter, r *http.Request) error {
 	apps, err := h.applications(r)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (h *Handler) listApplications(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-func (h *Handler) listInstances(w http.ResponseWriter, r *http.Request) error {
+func (h *contents) listInstances(w http.ResponseWriter, r *http.Request) error {
 	apps, err := h.applications(r)
 	if err != nil {
 		return err

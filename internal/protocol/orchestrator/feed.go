@@ -267,7 +267,7 @@ func jobEvents(j job.Job, after int64) (found []event) {
 }
 
 // jobEvents lists the events of a job from a number on.
-func (h *Handler) jobEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *jobs) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	ctx, start := r.Context(), int64(0)
 	if text := r.URL.Query().Get("start"); r.URL.Query().Has("start") {
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -55,7 +55,7 @@ func (l links) numbered(what string, id int64) named {
 }
 
 // number reads an id of a path or body.
-func (h *Handler) number(field, text string) (int64, error) {
+func (h *base) number(field, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
 		return 0, h.invalid(field, "it is a number such as 12, not %.40q", text)
@@ -92,7 +92,7 @@ type paging struct {
 }
 
 // paging reads limit, offset, order and order_by. most is the default of limit and its bound.
-func (h *Handler) paging(r *http.Request, most int, columns ...string) (p paging, err error) {
+func (h *base) paging(r *http.Request, most int, columns ...string) (p paging, err error) {
 	query := r.URL.Query()
 	if p.limit, err = h.count(query, "limit", most, 1); err != nil {
 		return p, err
@@ -124,7 +124,7 @@ func (p paging) word() string {
 }
 
 // count reads a number that is not below least; missing if it is not there.
-func (h *Handler) count(query url.Values, field string, missing, least int) (int, error) {
+func (h *base) count(query url.Values, field string, missing, least int) (int, error) {
 	if !query.Has(field) {
 		return missing, nil
 	}
@@ -136,7 +136,7 @@ func (h *Handler) count(query url.Values, field string, missing, least int) (int
 }
 
 // time reads a time of a query; zero if it is not there.
-func (h *Handler) time(query url.Values, field string) (time.Time, error) {
+func (h *base) time(query url.Values, field string) (time.Time, error) {
 	text := query.Get(field)
 	if text == "" {
 		return time.Time{}, nil

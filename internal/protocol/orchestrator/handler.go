@@ -99,19 +99,36 @@ type Config struct {
 	Log          *slog.Logger
 }
 
-// Handler serves the orchestrator's API.
+// Handler serves the orchestrator's API: it knows who asks, whether they may, and which area answers.
 type Handler struct {
+	*base
+	served http.Handler
+}
+
+// base is what every area stands on.
+type base struct {
 	Config
 	service *pejson.Service
-	served  http.Handler
 	feeds   feeds
 }
 
+// The areas. Plans and schedules take orders, too.
+type (
+	orders      struct{ *base }
+	jobs        struct{ *base }
+	plans       struct{ orders }
+	schedules   struct{ orders }
+	contents    struct{ *base }
+	connections struct{ *base }
+	targets     struct{ *base }
+	roots       struct{ *base }
+)
+
 // New returns a handler; routes is the table of what it answers.
 func New(c Config) *Handler {
-	h := &Handler{Config: c, service: pejson.New(pejson.Config{
+	h := &Handler{base: &base{Config: c, service: pejson.New(pejson.Config{
 		Prefix: "puppetlabs.orchestrator", Statuses: statuses(), Words: faults(), RequestID: c.RequestID, Log: c.Log,
-	})}
+	})}}
 	h.feeds = feeds{jobs: c.Jobs, now: c.Now, stopping: c.Stopping, open: map[int64]*feed{}}
 	table := map[string]pejson.Act{}
 	for pattern, r := range h.routes() {
@@ -133,55 +150,58 @@ type route struct {
 
 // routes is the table of what is answered.
 func (h *Handler) routes() map[string]route {
+	b := h.base
+	o, j, p, s := &orders{b}, &jobs{b}, &plans{orders{b}}, &schedules{orders{b}}
+	c, n, t, r := &contents{b}, &connections{b}, &targets{b}, &roots{b}
 	return map[string]route{
-		"GET " + Prefix:             {do: h.root},
-		"GET " + Prefix + "/status": {do: h.status},
-		"GET " + Prefix + "/usage":  {permission: fleet.NodeRead, do: h.usage},
+		"GET " + Prefix:             {do: r.root},
+		"GET " + Prefix + "/status": {do: r.status},
+		"GET " + Prefix + "/usage":  {permission: fleet.NodeRead, do: r.usage},
 
-		"POST " + Prefix + "/command/deploy":               {permission: fleet.PuppetRun, each: true, act: true, do: h.deploy},
-		"POST " + Prefix + "/command/task":                 {permission: fleet.TaskRun, each: true, act: true, do: h.task},
-		"POST " + Prefix + "/command/stop":                 {permission: fleet.JobStop, each: true, act: true, do: h.stop},
-		"POST " + Prefix + "/command/task_target":          {permission: fleet.RoleWrite, act: true, do: h.createTaskTarget},
-		"POST " + Prefix + "/command/schedule_task":        {permission: fleet.TaskRun, each: true, act: true, do: h.scheduleTask},
-		"POST " + Prefix + "/command/plan_start":           {permission: fleet.TaskRun, each: true, act: true, do: h.planStart},
-		"POST " + Prefix + "/command/plan_task":            {permission: fleet.TaskRun, each: true, act: true, do: h.planTask},
-		"POST " + Prefix + "/command/plan_finish":          {permission: fleet.TaskRun, each: true, act: true, do: h.planFinish},
-		"POST " + Prefix + "/command/stop_plan":            {permission: fleet.JobStop, each: true, act: true, do: h.stopPlan},
-		"POST " + Prefix + "/command/plan_run":             {permission: fleet.TaskRun, each: true, do: h.planRun},
-		"POST " + Prefix + "/command/environment_plan_run": {permission: fleet.TaskRun, each: true, do: h.planRun},
-		"POST " + Prefix + "/command/schedule_plan":        {permission: fleet.TaskRun, each: true, do: h.planRun},
-		"POST " + Prefix + "/command/schedule_deploy":      {permission: fleet.PuppetRun, each: true, act: true, do: h.scheduleDeploy},
+		"POST " + Prefix + "/command/deploy":               {permission: fleet.PuppetRun, each: true, act: true, do: o.deploy},
+		"POST " + Prefix + "/command/task":                 {permission: fleet.TaskRun, each: true, act: true, do: o.task},
+		"POST " + Prefix + "/command/stop":                 {permission: fleet.JobStop, each: true, act: true, do: o.stop},
+		"POST " + Prefix + "/command/task_target":          {permission: fleet.RoleWrite, act: true, do: t.createTaskTarget},
+		"POST " + Prefix + "/command/schedule_task":        {permission: fleet.TaskRun, each: true, act: true, do: s.scheduleTask},
+		"POST " + Prefix + "/command/plan_start":           {permission: fleet.TaskRun, each: true, act: true, do: p.planStart},
+		"POST " + Prefix + "/command/plan_task":            {permission: fleet.TaskRun, each: true, act: true, do: p.planTask},
+		"POST " + Prefix + "/command/plan_finish":          {permission: fleet.TaskRun, each: true, act: true, do: p.planFinish},
+		"POST " + Prefix + "/command/stop_plan":            {permission: fleet.JobStop, each: true, act: true, do: p.stopPlan},
+		"POST " + Prefix + "/command/plan_run":             {permission: fleet.TaskRun, each: true, do: p.planRun},
+		"POST " + Prefix + "/command/environment_plan_run": {permission: fleet.TaskRun, each: true, do: p.planRun},
+		"POST " + Prefix + "/command/schedule_plan":        {permission: fleet.TaskRun, each: true, do: p.planRun},
+		"POST " + Prefix + "/command/schedule_deploy":      {permission: fleet.PuppetRun, each: true, act: true, do: s.scheduleDeploy},
 
-		"GET " + Prefix + "/jobs":             {permission: fleet.JobRead, each: true, do: h.listJobs},
-		"GET " + Prefix + "/jobs/{id}":        {permission: fleet.JobRead, each: true, do: h.showJob},
-		"GET " + Prefix + "/jobs/{id}/nodes":  {permission: fleet.JobRead, each: true, do: h.jobNodes},
-		"GET " + Prefix + "/jobs/{id}/report": {permission: fleet.JobRead, each: true, do: h.jobReport},
-		"GET " + Prefix + "/jobs/{id}/events": {permission: fleet.JobRead, each: true, do: h.jobEvents},
+		"GET " + Prefix + "/jobs":             {permission: fleet.JobRead, each: true, do: j.listJobs},
+		"GET " + Prefix + "/jobs/{id}":        {permission: fleet.JobRead, each: true, do: j.showJob},
+		"GET " + Prefix + "/jobs/{id}/nodes":  {permission: fleet.JobRead, each: true, do: j.jobNodes},
+		"GET " + Prefix + "/jobs/{id}/report": {permission: fleet.JobRead, each: true, do: j.jobReport},
+		"GET " + Prefix + "/jobs/{id}/events": {permission: fleet.JobRead, each: true, do: j.jobEvents},
 
-		"GET " + Prefix + "/plan_jobs":                    {permission: fleet.JobRead, each: true, do: h.listPlanJobs},
-		"GET " + Prefix + "/plan_jobs/{id}":               {permission: fleet.JobRead, each: true, do: h.showPlanJob},
-		"GET " + Prefix + "/plan_jobs/{id}/events":        {permission: fleet.JobRead, each: true, do: h.planJobEvents},
-		"GET " + Prefix + "/plan_jobs/{id}/event/{event}": {permission: fleet.JobRead, each: true, do: h.planJobEvent},
+		"GET " + Prefix + "/plan_jobs":                    {permission: fleet.JobRead, each: true, do: p.listPlanJobs},
+		"GET " + Prefix + "/plan_jobs/{id}":               {permission: fleet.JobRead, each: true, do: p.showPlanJob},
+		"GET " + Prefix + "/plan_jobs/{id}/events":        {permission: fleet.JobRead, each: true, do: p.planJobEvents},
+		"GET " + Prefix + "/plan_jobs/{id}/event/{event}": {permission: fleet.JobRead, each: true, do: p.planJobEvent},
 
-		"GET " + Prefix + "/scheduled_jobs":                          {permission: fleet.JobRead, each: true, do: h.listScheduledTasks},
-		"DELETE " + Prefix + "/scheduled_jobs/{id}":                  {permission: fleet.JobRead, each: true, act: true, do: h.deleteScheduledJob},
-		"GET " + Prefix + "/scheduled_jobs/environment_jobs":         {permission: fleet.JobRead, each: true, do: h.listScheduledJobs},
-		"POST " + Prefix + "/scheduled_jobs/environment_jobs":        {permission: fleet.JobRead, each: true, act: true, do: h.createScheduledJob},
-		"GET " + Prefix + "/scheduled_jobs/environment_jobs/{id}":    {permission: fleet.JobRead, each: true, do: h.showScheduledJob},
-		"PUT " + Prefix + "/scheduled_jobs/environment_jobs/{id}":    {permission: fleet.JobRead, each: true, act: true, do: h.changeScheduledJob},
-		"GET " + Prefix + "/scopes/task_targets":                     {permission: fleet.RoleRead, do: h.listTaskTargets},
-		"GET " + Prefix + "/scopes/task_targets/{id}":                {permission: fleet.RoleRead, do: h.showTaskTarget},
-		"GET " + Prefix + "/inventory":                               {permission: fleet.NodeRead, each: true, do: h.listInventory},
-		"POST " + Prefix + "/inventory":                              {permission: fleet.NodeRead, each: true, do: h.askInventory},
-		"GET " + Prefix + "/inventory/{node}":                        {permission: fleet.NodeRead, each: true, do: h.showInventory},
-		"GET " + Prefix + "/tasks":                                   {permission: fleet.TaskRead, each: true, do: h.listTasks},
-		"GET " + Prefix + "/tasks/{module}/{task}":                   {permission: fleet.TaskRead, each: true, do: h.showTask},
-		"GET " + Prefix + "/plans":                                   {permission: fleet.TaskRead, each: true, do: h.listPlans},
-		"GET " + Prefix + "/plans/{module}/{plan}":                   {permission: fleet.TaskRead, each: true, do: h.showPlan},
-		"GET " + Prefix + "/environments":                            {permission: fleet.CodeRead, each: true, do: h.listEnvironments},
-		"GET " + Prefix + "/environments/{environment}":              {permission: fleet.CodeRead, each: true, do: h.showEnvironment},
-		"GET " + Prefix + "/environments/{environment}/applications": {permission: fleet.NodeRead, do: h.listApplications},
-		"GET " + Prefix + "/environments/{environment}/instances":    {permission: fleet.NodeRead, do: h.listInstances},
+		"GET " + Prefix + "/scheduled_jobs":                          {permission: fleet.JobRead, each: true, do: s.listScheduledTasks},
+		"DELETE " + Prefix + "/scheduled_jobs/{id}":                  {permission: fleet.JobRead, each: true, act: true, do: s.deleteScheduledJob},
+		"GET " + Prefix + "/scheduled_jobs/environment_jobs":         {permission: fleet.JobRead, each: true, do: s.listScheduledJobs},
+		"POST " + Prefix + "/scheduled_jobs/environment_jobs":        {permission: fleet.JobRead, each: true, act: true, do: s.createScheduledJob},
+		"GET " + Prefix + "/scheduled_jobs/environment_jobs/{id}":    {permission: fleet.JobRead, each: true, do: s.showScheduledJob},
+		"PUT " + Prefix + "/scheduled_jobs/environment_jobs/{id}":    {permission: fleet.JobRead, each: true, act: true, do: s.changeScheduledJob},
+		"GET " + Prefix + "/scopes/task_targets":                     {permission: fleet.RoleRead, do: t.listTaskTargets},
+		"GET " + Prefix + "/scopes/task_targets/{id}":                {permission: fleet.RoleRead, do: t.showTaskTarget},
+		"GET " + Prefix + "/inventory":                               {permission: fleet.NodeRead, each: true, do: n.listInventory},
+		"POST " + Prefix + "/inventory":                              {permission: fleet.NodeRead, each: true, do: n.askInventory},
+		"GET " + Prefix + "/inventory/{node}":                        {permission: fleet.NodeRead, each: true, do: n.showInventory},
+		"GET " + Prefix + "/tasks":                                   {permission: fleet.TaskRead, each: true, do: c.listTasks},
+		"GET " + Prefix + "/tasks/{module}/{task}":                   {permission: fleet.TaskRead, each: true, do: c.showTask},
+		"GET " + Prefix + "/plans":                                   {permission: fleet.TaskRead, each: true, do: p.listPlans},
+		"GET " + Prefix + "/plans/{module}/{plan}":                   {permission: fleet.TaskRead, each: true, do: p.showPlan},
+		"GET " + Prefix + "/environments":                            {permission: fleet.CodeRead, each: true, do: c.listEnvironments},
+		"GET " + Prefix + "/environments/{environment}":              {permission: fleet.CodeRead, each: true, do: c.showEnvironment},
+		"GET " + Prefix + "/environments/{environment}/applications": {permission: fleet.NodeRead, do: c.listApplications},
+		"GET " + Prefix + "/environments/{environment}/instances":    {permission: fleet.NodeRead, do: c.listInstances},
 	}
 }
 
@@ -191,7 +211,7 @@ func (h *Handler) guarded(pattern string, route route) pejson.Act {
 		actor, err := h.Actor(r)
 		r = r.WithContext(fleet.WithActor(r.Context(), actor))
 		if err == nil {
-			err = h.allowed(r.Context(), actor, route)
+			err = h.allowed(r.Context(), actor, route) //nolint:contextcheck // the request carries it
 		}
 		if err != nil {
 			return h.denied(r, pattern, actor, err)
@@ -199,7 +219,7 @@ func (h *Handler) guarded(pattern string, route route) pejson.Act {
 		if !route.act {
 			return route.do(w, r)
 		}
-		finish, err := h.Audit.Begin(r.Context(), h.entry(r, pattern))
+		finish, err := h.Audit.Begin(r.Context(), h.entry(r, pattern)) //nolint:contextcheck // the request carries it
 		if err != nil {
 			return err
 		}
@@ -223,7 +243,7 @@ func (h *Handler) allowed(ctx context.Context, actor fleet.Actor, route route) e
 }
 
 // explained says of a refusal who could help.
-func (h *Handler) explained(ctx context.Context, actor fleet.Actor, permission fleet.Permission, refusal error) error {
+func (h *base) explained(ctx context.Context, actor fleet.Actor, permission fleet.Permission, refusal error) error {
 	if refusal == nil {
 		return nil
 	}
@@ -262,6 +282,6 @@ const (
 const MaxBodyBytes = maxTaskBody
 
 // read reads a JSON object.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+func (h *base) read(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
 	return h.service.Read(w, r, limit, validationError, into)
 }

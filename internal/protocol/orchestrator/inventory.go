@@ -22,7 +22,7 @@ type connection struct {
 // inventoryTime is how times of connections are told.
 const inventoryTime = "2006-01-02T15:04:05.000Z"
 
-func (h *Handler) connection(node fleet.Certname) connection {
+func (h *connections) connection(node fleet.Certname) connection {
 	p, there := h.Connections.Presence(node)
 	if !there {
 		return connection{Name: node}
@@ -31,12 +31,12 @@ func (h *Handler) connection(node fleet.Certname) connection {
 }
 
 // unseen is those of nodes that who asks may not see, with the reason.
-func (h *Handler) unseen(r *http.Request, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
+func (h *connections) unseen(r *http.Request, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
 	return h.Gate.RefusedTo(r.Context(), fleet.ActorFrom(r.Context()), fleet.NodeRead, job.Spec{Kind: job.Puppet}, nodes)
 }
 
 // listInventory lists the nodes that are connected.
-func (h *Handler) listInventory(w http.ResponseWriter, r *http.Request) error {
+func (h *connections) listInventory(w http.ResponseWriter, r *http.Request) error {
 	nodes := h.Connections.Connected()
 	unseen, err := h.unseen(r, nodes)
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *Handler) listInventory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askInventory tells of each node that is named whether it is connected, also of nodes that nobody knows.
-func (h *Handler) askInventory(w http.ResponseWriter, r *http.Request) error {
+func (h *connections) askInventory(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Nodes []string `json:"nodes"`
 	}
@@ -82,7 +82,7 @@ func (h *Handler) askInventory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // mustSee refuses nodes that are not who asks's to see.
-func (h *Handler) mustSee(r *http.Request, nodes []fleet.Certname) error {
+func (h *connections) mustSee(r *http.Request, nodes []fleet.Certname) error {
 	unseen, err := h.unseen(r, nodes)
 	for _, why := range unseen {
 		return fault.New(fault.Denied, "%s. It is needed for %d of %s", why, len(unseen), fault.Count(len(nodes), "node"))
@@ -90,7 +90,7 @@ func (h *Handler) mustSee(r *http.Request, nodes []fleet.Certname) error {
 	return err
 }
 
-func (h *Handler) showInventory(w http.ResponseWriter, r *http.Request) error {
+func (h *connections) showInventory(w http.ResponseWriter, r *http.Request) error {
 	nodes, err := h.certnames("node", []string{r.PathValue("node")})
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 )
 
 // job is one that who asks has the permission for, without what is large in it.
-func (h *Handler) job(ctx context.Context, permission fleet.Permission, field, text string) (job.Job, error) {
+func (h *base) job(ctx context.Context, permission fleet.Permission, field, text string) (job.Job, error) {
 	id, err := h.number(field, text)
 	if err != nil {
 		return job.Job{}, err
@@ -30,7 +30,7 @@ func (h *Handler) job(ctx context.Context, permission fleet.Permission, field, t
 	return changes.Job, h.allowOwn(ctx, permission, changes.Job)
 }
 
-func (h *Handler) allowOwn(ctx context.Context, permission fleet.Permission, j job.Job) error {
+func (h *base) allowOwn(ctx context.Context, permission fleet.Permission, j job.Job) error {
 	actor := fleet.ActorFrom(ctx)
 	return h.explained(ctx, actor, permission, target.AllowOwn(actor, permission, j))
 }
@@ -112,7 +112,7 @@ func kindOf(s job.Spec) string {
 }
 
 // jobView is a job as it is listed.
-func (h *Handler) jobView(l links, j job.Job) map[string]any {
+func (h *jobs) jobView(l links, j job.Job) map[string]any {
 	id := strconv.FormatInt(j.ID, 10)
 	view := map[string]any{
 		"id": l.to("jobs", id), "name": id, "state": jobStates[j.Status], "command": kindOf(j.Spec), "type": kindOf(j.Spec),
@@ -215,7 +215,7 @@ var jobColumns = map[string]job.Column{
 }
 
 // listJobs lists jobs, the newest first unless somebody says otherwise.
-func (h *Handler) listJobs(w http.ResponseWriter, r *http.Request) error {
+func (h *jobs) listJobs(w http.ResponseWriter, r *http.Request) error {
 	ctx, query := r.Context(), r.URL.Query()
 	p, err := h.paging(r, maxPage, "owner", "timestamp", "environment", "name", "state")
 	if err != nil {
@@ -260,7 +260,7 @@ func orDefault(text, missing string) string {
 }
 
 // jobTypes reads which types of jobs are wanted, and of which task.
-func (h *Handler) jobTypes(page *job.Page, kind, task string) error {
+func (h *jobs) jobTypes(page *job.Page, kind, task string) error {
 	plans := kind == "plan_task"
 	switch kind {
 	case "":
@@ -279,7 +279,7 @@ func (h *Handler) jobTypes(page *job.Page, kind, task string) error {
 }
 
 // showJob is one job, with its states one after the other.
-func (h *Handler) showJob(w http.ResponseWriter, r *http.Request) error {
+func (h *jobs) showJob(w http.ResponseWriter, r *http.Request) error {
 	j, err := h.job(r.Context(), fleet.JobRead, "id", r.PathValue("id"))
 	if err != nil {
 		return err

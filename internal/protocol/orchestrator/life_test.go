@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
@@ -402,7 +403,7 @@ func TestLinksHaveNoStrangeNames(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for given, want := range map[string]string{"a.example": "https://a.example/", "[::1]:8143": "https://[::1]:8143/", `x"/><script>`: "https://localhost/", "": "https://localhost/"} {
-		r := httptest.NewRequest("GET", "/orchestrator/v1", nil)
+		r := httptest.NewRequest(http.MethodGet, "/orchestrator/v1", nil)
 		r.Host = given
 		r.Header.Set("X-Authentication", "admin")
 		w := httptest.NewRecorder()

@@ -21,7 +21,7 @@ import (
 const runsAtOnce = 1000
 
 // runs reads all runs of a job in some states, by name.
-func (h *Handler) runs(ctx context.Context, id int64, states []job.State) (all []job.Run, err error) {
+func (h *jobs) runs(ctx context.Context, id int64, states []job.State) (all []job.Run, err error) {
 	for page := (job.RunPage{Limit: runsAtOnce, States: states}); ; {
 		runs, err := h.Jobs.Runs(ctx, id, page)
 		if err != nil {
@@ -47,7 +47,7 @@ var runColumns = map[string]func(a, b job.Run) int{
 }
 
 // statesNamed is the states of runs that have one name.
-func (h *Handler) statesNamed(name string) (states []job.State, err error) {
+func (h *jobs) statesNamed(name string) (states []job.State, err error) {
 	if name == "" || name == "stopping" {
 		return nil, nil
 	}
@@ -63,7 +63,7 @@ func (h *Handler) statesNamed(name string) (states []job.State, err error) {
 }
 
 // jobNodes lists the nodes of a job with their results; all of them unless somebody says how many.
-func (h *Handler) jobNodes(w http.ResponseWriter, r *http.Request) error {
+func (h *jobs) jobNodes(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	columns := slices.Sorted(maps.Keys(runColumns))
 	p, err := h.paging(r, maxAllNodes, columns...)
@@ -109,7 +109,7 @@ func nextEvents(l links, id, next int64) []byte {
 }
 
 // stream answers with a list that is made while it is sent. An error breaks it off, so that nobody takes half of it for the whole.
-func (h *Handler) stream(w http.ResponseWriter, before, key string, runs []job.Run, view func(job.Run) (any, error)) error {
+func (h *jobs) stream(w http.ResponseWriter, before, key string, runs []job.Run, view func(job.Run) (any, error)) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	begun := false
 	for i, run := range runs {

@@ -23,7 +23,7 @@ type common struct {
 }
 
 // fill puts it into a spec.
-func (h *Handler) fill(c common, s *job.Spec) error {
+func (h *orders) fill(c common, s *job.Spec) error {
 	if c.Description != nil {
 		s.Description = *c.Description
 	}
@@ -98,7 +98,7 @@ func (b deployBody) puppet() *job.PuppetSpec {
 }
 
 // deployOrder is the order that a body asks for.
-func (h *Handler) deployOrder(b deployBody) (o submit.Order, err error) {
+func (h *orders) deployOrder(b deployBody) (o submit.Order, err error) {
 	if b.Environment == nil {
 		return o, h.invalid("environment", "it is missing; give the name of an environment, or \"\" with a scope and enforce_environment false")
 	}
@@ -130,7 +130,7 @@ func (h *Handler) deployOrder(b deployBody) (o submit.Order, err error) {
 }
 
 // deploy runs Puppet.
-func (h *Handler) deploy(w http.ResponseWriter, r *http.Request) error {
+func (h *orders) deploy(w http.ResponseWriter, r *http.Request) error {
 	var body deployBody
 	if err := h.read(w, r, maxBody, &body); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (h *Handler) deploy(w http.ResponseWriter, r *http.Request) error {
 }
 
 // start makes a job of an order and says its number.
-func (h *Handler) start(w http.ResponseWriter, r *http.Request, o submit.Order) error {
+func (h *orders) start(w http.ResponseWriter, r *http.Request, o submit.Order) error {
 	created, err := h.Orders.Submit(r.Context(), fleet.ActorFrom(r.Context()), o)
 	if err != nil {
 		return h.refused(err, o)
@@ -167,7 +167,7 @@ type taskBody struct {
 const defaultEnvironment = "production"
 
 // taskOrder is the order that a body asks for.
-func (h *Handler) taskOrder(b taskBody) (o submit.Order, err error) {
+func (h *orders) taskOrder(b taskBody) (o submit.Order, err error) {
 	name := defaultEnvironment
 	if b.Environment != nil && *b.Environment != "" {
 		name = *b.Environment
@@ -200,7 +200,7 @@ func (h *Handler) taskOrder(b taskBody) (o submit.Order, err error) {
 }
 
 // task runs a task.
-func (h *Handler) task(w http.ResponseWriter, r *http.Request) error {
+func (h *orders) task(w http.ResponseWriter, r *http.Request) error {
 	var body taskBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (h *Handler) task(w http.ResponseWriter, r *http.Request) error {
 }
 
 // stop lets nothing more of a job begin; with force, what runs is stopped, too.
-func (h *Handler) stop(w http.ResponseWriter, r *http.Request) error {
+func (h *orders) stop(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Job   flexible `json:"job"`
 		Force bool     `json:"force"`

@@ -18,7 +18,7 @@ import (
 )
 
 // planStart notes a plan that a client runs.
-func (h *Handler) planStart(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planStart(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Name        string          `json:"plan_name"`
 		Description string          `json:"description"`
@@ -54,7 +54,7 @@ func (h *Handler) planStart(w http.ResponseWriter, r *http.Request) error {
 }
 
 // plan is a plan that who asks may act on: their own, or any with the permission without scope.
-func (h *Handler) plan(ctx context.Context, permission fleet.Permission, field, text string) (memo.Plan, error) {
+func (h *plans) plan(ctx context.Context, permission fleet.Permission, field, text string) (memo.Plan, error) {
 	id, err := h.number(field, text)
 	if err != nil {
 		return memo.Plan{}, err
@@ -72,7 +72,7 @@ func (h *Handler) plan(ctx context.Context, permission fleet.Permission, field, 
 }
 
 // planTask runs a task as part of a plan that a client runs.
-func (h *Handler) planTask(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planTask(w http.ResponseWriter, r *http.Request) error {
 	var body taskBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (h *Handler) planTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // planFinish notes how a plan ended.
-func (h *Handler) planFinish(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planFinish(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Plan   flexible        `json:"plan_job"`
 		Result json.RawMessage `json:"result"`
@@ -110,7 +110,7 @@ func (h *Handler) planFinish(w http.ResponseWriter, r *http.Request) error {
 }
 
 // stopPlan ends a plan: its next task is refused. What it started goes on, and so does the client that runs it.
-func (h *Handler) stopPlan(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) stopPlan(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Plan flexible `json:"plan_job"`
 	}
@@ -124,7 +124,7 @@ func (h *Handler) stopPlan(w http.ResponseWriter, r *http.Request) error {
 	return h.endPlan(w, r, fleet.JobStop, string(body.Plan), memo.End{Status: memo.Failure, Result: result})
 }
 
-func (h *Handler) endPlan(w http.ResponseWriter, r *http.Request, permission fleet.Permission, plan string, e memo.End) error {
+func (h *plans) endPlan(w http.ResponseWriter, r *http.Request, permission fleet.Permission, plan string, e memo.End) error {
 	if err := memo.Check(memo.PlanContent{Result: e.Result}); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (h *Handler) endPlan(w http.ResponseWriter, r *http.Request, permission fle
 }
 
 // planRun is what plans would be started by that the server runs.
-func (h *Handler) planRun(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planRun(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Name        string `json:"plan_name"`
 		Environment string `json:"environment"`
@@ -155,7 +155,7 @@ func (h *Handler) planRun(w http.ResponseWriter, r *http.Request) error {
 	return h.noPlan(body.Name, orDefault(body.Environment, defaultEnvironment))
 }
 
-func (h *Handler) noPlan(name, env string) error {
+func (h *base) noPlan(name, env string) error {
 	return h.bad(unknownPlan, map[string]string{"plan": name, "environment": env},
 		"the plan %.80q is not known: this server runs no plans; run it with bolt or OpenBolt, whose tasks come here", name)
 }
@@ -185,7 +185,7 @@ func value(text json.RawMessage) any {
 	return text
 }
 
-func (h *Handler) listPlanJobs(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) listPlanJobs(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p, err := h.paging(r, maxPage, "name", "timestamp")
 	if err != nil {
@@ -224,7 +224,7 @@ func (h *Handler) listPlanJobs(w http.ResponseWriter, r *http.Request) error {
 }
 
 // jobsOf is the jobs that a plan ordered, the first one first.
-func (h *Handler) jobsOf(ctx context.Context, plan int64) (all []job.Job, err error) {
+func (h *plans) jobsOf(ctx context.Context, plan int64) (all []job.Job, err error) {
 	for page := (job.Page{Plan: plan, Limit: maxPage, Ascending: true}); ; page.Offset += maxPage {
 		jobs, err := h.Jobs.Jobs(ctx, page)
 		if err != nil {
@@ -236,7 +236,7 @@ func (h *Handler) jobsOf(ctx context.Context, plan int64) (all []job.Job, err er
 	}
 }
 
-func (h *Handler) showPlanJob(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) showPlanJob(w http.ResponseWriter, r *http.Request) error {
 	p, err := h.plan(r.Context(), fleet.JobRead, "id", r.PathValue("id"))
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ type planEvent struct {
 	Message string         `json:"message"`
 }
 
-func (h *Handler) planEvents(ctx context.Context, p memo.Plan) ([]planEvent, error) {
+func (h *plans) planEvents(ctx context.Context, p memo.Plan) ([]planEvent, error) {
 	jobs, err := h.jobsOf(ctx, p.ID)
 	if err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (h *Handler) planEvents(ctx context.Context, p memo.Plan) ([]planEvent, err
 	return events, nil
 }
 
-func (h *Handler) planJobEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planJobEvents(w http.ResponseWriter, r *http.Request) error {
 	start := 0
 	if r.URL.Query().Has("start") {
 		var err error
@@ -321,7 +321,7 @@ func (h *Handler) planJobEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Handler) planJobEvent(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) planJobEvent(w http.ResponseWriter, r *http.Request) error {
 	number, err := h.number("event", r.PathValue("event"))
 	if err != nil {
 		return err
@@ -343,7 +343,7 @@ func (h *Handler) planJobEvent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listPlans lists the plans that the server runs: none.
-func (h *Handler) listPlans(w http.ResponseWriter, r *http.Request) error {
+func (h *plans) listPlans(w http.ResponseWriter, r *http.Request) error {
 	env, _, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
@@ -352,7 +352,7 @@ func (h *Handler) listPlans(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Handler) showPlan(_ http.ResponseWriter, r *http.Request) error {
+func (h *plans) showPlan(_ http.ResponseWriter, r *http.Request) error {
 	env, _, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err

@@ -74,17 +74,17 @@ var words = map[submit.Word]string{
 }
 
 // bad is an error with a word of this service.
-func (h *Handler) bad(word string, details any, format string, args ...any) error {
+func (h *base) bad(word string, details any, format string, args ...any) error {
 	return h.service.Bad(word, details, format, args...)
 }
 
 // invalid names the field of a body or query that cannot be.
-func (h *Handler) invalid(field, format string, args ...any) error {
+func (h *base) invalid(field, format string, args ...any) error {
 	return h.bad(validationError, map[string]string{"field": field}, "field "+field+": "+format, args...)
 }
 
 // refused is why an order was not taken. What cannot be found has the word of how it was named.
-func (h *Handler) refused(err error, o submit.Order) error {
+func (h *base) refused(err error, o submit.Order) error {
 	word := submit.WordOf(err)
 	details := map[string]string{}
 	if o.Task != nil {
@@ -109,7 +109,7 @@ func (h *Handler) refused(err error, o submit.Order) error {
 }
 
 // missing gives NotFound the word of what is missing.
-func (h *Handler) missing(word string, details any, err error) error {
+func (h *base) missing(word string, details any, err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return h.service.Named(word, details, err)
 	}

@@ -41,7 +41,7 @@ type nodeReport struct {
 }
 
 // jobReport tells what Puppet did on the nodes of a job.
-func (h *Handler) jobReport(w http.ResponseWriter, r *http.Request) error {
+func (h *jobs) jobReport(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	j, err := h.job(ctx, fleet.JobRead, "id", r.PathValue("id"))
 	if err != nil {
@@ -83,7 +83,7 @@ func reportOf(j job.Job, run job.Run, known map[string]reported) nodeReport {
 }
 
 // reportedOf asks the inventory for the reports of runs, by their transactions.
-func (h *Handler) reportedOf(ctx context.Context, runs []job.Run) (map[string]reported, error) {
+func (h *jobs) reportedOf(ctx context.Context, runs []job.Run) (map[string]reported, error) {
 	among := pql.In{Fields: []pql.Field{{Name: "transaction_uuid"}}}
 	for _, run := range runs {
 		if run.Puppet != nil && run.Puppet.Transaction != "" {

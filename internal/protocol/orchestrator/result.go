@@ -17,7 +17,7 @@ type problemView struct {
 }
 
 // result is what became of a run; an object always, with _error unless it went well.
-func (h *Handler) result(ctx context.Context, j job.Job, run job.Run) (map[string]any, error) {
+func (h *jobs) result(ctx context.Context, j job.Job, run job.Run) (map[string]any, error) {
 	switch {
 	case !run.State.Final():
 		return map[string]any{}, nil

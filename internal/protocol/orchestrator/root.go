@@ -19,7 +19,7 @@ var (
 )
 
 // root tells what there is.
-func (h *Handler) root(w http.ResponseWriter, r *http.Request) error {
+func (h *roots) root(w http.ResponseWriter, r *http.Request) error {
 	l := linksOf(r)
 	list := func(prefix string, names []string) []named {
 		all := make([]named, len(names))
@@ -40,13 +40,13 @@ func (h *Handler) root(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Handler) status(w http.ResponseWriter, _ *http.Request) error {
+func (h *roots) status(w http.ResponseWriter, _ *http.Request) error {
 	pejson.Write(w, http.StatusOK, map[string]string{"service_name": "orchestrator-service", "state": "running"})
 	return nil
 }
 
 // usage tells how many nodes there are today. Days before are not kept.
-func (h *Handler) usage(w http.ResponseWriter, r *http.Request) error {
+func (h *roots) usage(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	from, err := h.time(query, "start_date")
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *Handler) usage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // activeNodes counts the nodes that the inventory knows and that are active.
-func (h *Handler) activeNodes(r *http.Request) (n int64, err error) {
+func (h *roots) activeNodes(r *http.Request) (n int64, err error) {
 	asked, err := pql.Read("nodes[count()] { }")
 	if err != nil {
 		return 0, err

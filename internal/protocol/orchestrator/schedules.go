@@ -25,7 +25,7 @@ type interval struct {
 }
 
 // timing reads when an order is given.
-func (h *Handler) timing(field, start string, every *interval) (at schedule.Timing, err error) {
+func (h *schedules) timing(field, start string, every *interval) (at schedule.Timing, err error) {
 	if at.Start, err = parseTime(start); err != nil {
 		return at, h.bad(invalidTime, map[string]string{"field": field}, "field %s: it is a time such as 2026-11-26T20:00:00Z, not %.40q", field, start)
 	}
@@ -42,7 +42,7 @@ func (h *Handler) timing(field, start string, every *interval) (at schedule.Timi
 }
 
 // scheduled keeps an order for later and says its number.
-func (h *Handler) scheduled(w http.ResponseWriter, r *http.Request, where string, o submit.Order, at schedule.Timing) error {
+func (h *schedules) scheduled(w http.ResponseWriter, r *http.Request, where string, o submit.Order, at schedule.Timing) error {
 	if !at.Start.After(h.Now()) && at.Interval == 0 {
 		return h.bad(invalidTime, nil, "%s is past; give a time to come", at.Start.Format(wireTime))
 	}
@@ -69,7 +69,7 @@ type oldTiming struct {
 }
 
 // scheduleTask runs a task at a time.
-func (h *Handler) scheduleTask(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) scheduleTask(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		taskBody
 		oldTiming
@@ -81,7 +81,7 @@ func (h *Handler) scheduleTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.timing("scheduled_time", body.Time, body.oldTiming.Options.Interval)
+	at, err := h.timing("scheduled_time", body.Time, body.Options.Interval)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (h *Handler) scheduleTask(w http.ResponseWriter, r *http.Request) error {
 }
 
 // scheduleDeploy runs Puppet at a time.
-func (h *Handler) scheduleDeploy(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) scheduleDeploy(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		deployBody
 		oldTiming
@@ -101,7 +101,7 @@ func (h *Handler) scheduleDeploy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.timing("scheduled_time", body.Time, body.oldTiming.Options.Interval)
+	at, err := h.timing("scheduled_time", body.Time, body.Options.Interval)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ type wrapped struct {
 }
 
 // inputOrder is the order that a type and an input ask for.
-func (h *Handler) inputOrder(kind, env string, input json.RawMessage) (o submit.Order, err error) {
+func (h *schedules) inputOrder(kind, env string, input json.RawMessage) (o submit.Order, err error) {
 	switch kind {
 	case "deploy":
 		var body deployBody
@@ -153,7 +153,7 @@ func (h *Handler) inputOrder(kind, env string, input json.RawMessage) (o submit.
 			}
 			params[name] = p.Value
 		}
-		body.taskBody.Environment, body.Task = &env, body.Name
+		body.Environment, body.Task = &env, body.Name
 		if body.Params, err = json.Marshal(params); err != nil {
 			return o, err
 		}
@@ -172,7 +172,7 @@ func orEmpty(text json.RawMessage) []byte {
 }
 
 // allowKind returns nil when who asks may give orders of a kind to some nodes.
-func (h *Handler) allowKind(ctx context.Context, kind job.Kind) error {
+func (h *schedules) allowKind(ctx context.Context, kind job.Kind) error {
 	permission := fleet.TaskRun
 	if kind == job.Puppet {
 		permission = fleet.PuppetRun
@@ -182,7 +182,7 @@ func (h *Handler) allowKind(ctx context.Context, kind job.Kind) error {
 }
 
 // createScheduledJob keeps an order of an environment for later.
-func (h *Handler) createScheduledJob(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) createScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	var body scheduleBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (h *Handler) createScheduledJob(w http.ResponseWriter, r *http.Request) err
 }
 
 // schedule is an entry that who asks may see or, with the permission to stop others' jobs, change.
-func (h *Handler) schedule(r *http.Request, permission fleet.Permission) (schedule.Entry, error) {
+func (h *schedules) schedule(r *http.Request, permission fleet.Permission) (schedule.Entry, error) {
 	ctx := r.Context()
 	id, err := h.number("id", r.PathValue("id"))
 	if err != nil {
@@ -239,7 +239,7 @@ func isOwner(actor fleet.Actor, e schedule.Entry) bool {
 }
 
 // changeScheduledJob changes an order that is kept. Who changes what it does gives it: they become its owner.
-func (h *Handler) changeScheduledJob(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) changeScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	var body scheduleBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (h *Handler) changeScheduledJob(w http.ResponseWriter, r *http.Request) err
 }
 
 // changedOrder is an entry's order with what a body says of it.
-func (h *Handler) changedOrder(ctx context.Context, e schedule.Entry, body scheduleBody) (o submit.Order, err error) {
+func (h *schedules) changedOrder(ctx context.Context, e schedule.Entry, body scheduleBody) (o submit.Order, err error) {
 	kind, env := entryKind(e), string(entryEnvironment(e))
 	if body.Type != nil {
 		kind = *body.Type
@@ -322,7 +322,7 @@ func movedTo(o submit.Order, env fleet.Environment) submit.Order {
 }
 
 // deleteScheduledJob disables an order that is kept.
-func (h *Handler) deleteScheduledJob(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) deleteScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.schedule(r, fleet.JobStop)
 	if err != nil {
 		return err
@@ -346,7 +346,7 @@ func entryEnvironment(e schedule.Entry) fleet.Environment {
 	return cmp.Or(e.Order.Spec.Environment, e.Order.Whole)
 }
 
-func (h *Handler) showScheduledJob(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) showScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.schedule(r, fleet.JobRead)
 	if err != nil {
 		return err
@@ -364,16 +364,16 @@ var entryColumns = map[string]func(a, b schedule.Entry) int{
 	"type":          func(a, b schedule.Entry) int { return cmp.Compare(entryKind(a), entryKind(b)) },
 }
 
-func (h *Handler) listScheduledJobs(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) listScheduledJobs(w http.ResponseWriter, r *http.Request) error {
 	return h.listSchedules(w, r, newSchedules)
 }
 
-func (h *Handler) listScheduledTasks(w http.ResponseWriter, r *http.Request) error {
+func (h *schedules) listScheduledTasks(w http.ResponseWriter, r *http.Request) error {
 	return h.listSchedules(w, r, oldSchedules)
 }
 
 // listSchedules lists the orders that are kept and not disabled.
-func (h *Handler) listSchedules(w http.ResponseWriter, r *http.Request, where string) error {
+func (h *schedules) listSchedules(w http.ResponseWriter, r *http.Request, where string) error {
 	p, err := h.paging(r, maxPage, "next_run_time", "environment", "owner", "name", "type")
 	if err != nil {
 		return err

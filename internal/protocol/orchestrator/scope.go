@@ -23,7 +23,7 @@ type scope struct {
 var scopeKeys = []string{"application", "node_group", "nodes", "query", "whole_environment"}
 
 // scopeOf reads a scope. An empty object, and null, are none.
-func (h *Handler) scopeOf(text json.RawMessage) (s scope, err error) {
+func (h *orders) scopeOf(text json.RawMessage) (s scope, err error) {
 	object := map[string]json.RawMessage{}
 	if len(text) > 0 && json.Unmarshal(text, &object) != nil {
 		return s, h.invalid("scope", "it is an object with one of %s", strings.Join(scopeKeys, ", "))
@@ -63,7 +63,7 @@ func (h *Handler) scopeOf(text json.RawMessage) (s scope, err error) {
 
 func isNull(text json.RawMessage) bool { return len(text) == 0 || string(text) == "null" }
 
-func (h *Handler) textOf(field string, value json.RawMessage) (text string, err error) {
+func (h *orders) textOf(field string, value json.RawMessage) (text string, err error) {
 	if json.Unmarshal(value, &text) != nil || strings.TrimSpace(text) == "" {
 		return "", h.invalid(field, "it is a text that is not empty")
 	}
@@ -71,7 +71,7 @@ func (h *Handler) textOf(field string, value json.RawMessage) (text string, err 
 }
 
 // queryOf is PQL, or the same as a list.
-func (h *Handler) queryOf(value json.RawMessage) (string, error) {
+func (h *orders) queryOf(value json.RawMessage) (string, error) {
 	if bytes.HasPrefix(value, []byte("[")) {
 		return string(value), nil
 	}
@@ -82,7 +82,7 @@ func (h *Handler) queryOf(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-func (h *Handler) nodesOf(field string, value json.RawMessage) ([]fleet.Certname, error) {
+func (h *orders) nodesOf(field string, value json.RawMessage) ([]fleet.Certname, error) {
 	var names []string
 	if json.Unmarshal(value, &names) != nil {
 		return nil, h.invalid(field, "it is a list of certnames")
@@ -90,7 +90,7 @@ func (h *Handler) nodesOf(field string, value json.RawMessage) ([]fleet.Certname
 	return h.certnames(field, names)
 }
 
-func (h *Handler) certnames(field string, names []string) ([]fleet.Certname, error) {
+func (h *base) certnames(field string, names []string) ([]fleet.Certname, error) {
 	if len(names) > job.MaxTargets {
 		return nil, h.invalid(field, "at most %d nodes can be named", job.MaxTargets)
 	}

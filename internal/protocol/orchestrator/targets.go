@@ -10,7 +10,7 @@ import (
 )
 
 // createTaskTarget keeps a set of tasks and nodes.
-func (h *Handler) createTaskTarget(w http.ResponseWriter, r *http.Request) error {
+func (h *targets) createTaskTarget(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		DisplayName string   `json:"display_name"`
 		Tasks       []string `json:"tasks"`
@@ -61,7 +61,7 @@ func targetView(l links, t memo.TaskTarget) map[string]any {
 	return view
 }
 
-func (h *Handler) listTaskTargets(w http.ResponseWriter, r *http.Request) error {
+func (h *targets) listTaskTargets(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Memos.TaskTargets(r.Context())
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (h *Handler) listTaskTargets(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-func (h *Handler) showTaskTarget(w http.ResponseWriter, r *http.Request) error {
+func (h *targets) showTaskTarget(w http.ResponseWriter, r *http.Request) error {
 	id, err := h.number("id", r.PathValue("id"))
 	if err != nil {
 		return err

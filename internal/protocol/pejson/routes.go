@@ -80,7 +80,7 @@ func takesJSON(r *http.Request) bool {
 	if len(headers) == 0 {
 		return true
 	}
-	for _, one := range strings.Split(strings.Join(headers, ","), ",") {
+	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		kind, params, err := mime.ParseMediaType(strings.TrimSpace(one))
 		if err != nil {
 			continue
