@@ -92,7 +92,7 @@ func TestContentInAnS3Store(t *testing.T) {
 		t.Errorf("a catalog that nobody had: %d %s, %v", a.status, a.body, err)
 	}
 	code := t.TempDir()
-	if err := os.WriteFile(filepath.Join(code, "README"), []byte("content that is nowhere"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(code, "environment.conf"), []byte("# content that is nowhere\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused := s.try(t, "code", "deploy", "--no-check", "other", code)
