@@ -34,6 +34,7 @@ type Config struct {
 	BlobsTimeout     time.Duration `koanf:"blobs_timeout" help:"how long the S3 store may be silent"`
 
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
+	OrchestratorListen    string        `koanf:"orchestrator_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that know only the orchestrator's port 8143; empty: none"`
 	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
 	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
 	BrokerConnectionsNode int           `koanf:"broker_connections_per_node" help:"most PCP connections of one certificate that is no controller's; 0: any"`
@@ -259,9 +260,9 @@ func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return bad("listen", "%q is not HOST:PORT or :PORT", c.Listen)
 	}
-	if c.BrokerListen != "" {
-		if _, _, err := net.SplitHostPort(c.BrokerListen); err != nil {
-			return bad("broker_listen", "%q is not HOST:PORT or :PORT", c.BrokerListen)
+	for name, address := range map[string]string{"broker_listen": c.BrokerListen, "orchestrator_listen": c.OrchestratorListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
+			return bad(name, "%q is not HOST:PORT or :PORT", address)
 		}
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {

@@ -29,6 +29,8 @@ import (
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/schedule"
+	"github.com/tutti-project/tutti/internal/job/submit"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -84,6 +86,8 @@ type parts struct {
 	chain       *rbac.Chain
 	bodies      *budget
 	jobs        *job.Service
+	submits     submit.Service
+	schedules   *schedule.Service
 	departures  departures
 	previews    *preview.Service
 	judge       preview.Judge

@@ -40,6 +40,9 @@ func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
 	if c.BrokerListen != "" {
 		all = append(all, portCheck(ctx, "broker port", "broker-listen", c.BrokerListen, c.Data))
 	}
+	if c.OrchestratorListen != "" {
+		all = append(all, portCheck(ctx, "orchestrator port", "orchestrator-listen", c.OrchestratorListen, c.Data))
+	}
 	return all
 }
 

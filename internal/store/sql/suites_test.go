@@ -27,6 +27,10 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
+	"github.com/tutti-project/tutti/internal/job/memo"
+	"github.com/tutti-project/tutti/internal/job/memo/memotest"
+	"github.com/tutti-project/tutti/internal/job/schedule"
+	"github.com/tutti-project/tutti/internal/job/schedule/scheduletest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/policy"
@@ -174,6 +178,22 @@ func TestAccess(t *testing.T) {
 			t.Helper()
 			return open(t).Audit
 		})
+	})
+}
+
+func TestMemos(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		memotest.RunStore(t, func(t *testing.T) memo.Store { t.Helper(); return open(t).Memos })
+	})
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		scheduletest.RunStore(t, func(t *testing.T) schedule.Store { t.Helper(); return open(t).Schedules })
 	})
 }
 
