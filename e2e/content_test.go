@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -29,7 +31,8 @@ func TestContentInAnS3Store(t *testing.T) {
 	if copied.Blobs == 0 || copied.New != copied.Blobs || len(copied.Damaged) > 0 {
 		t.Errorf("copied: %+v", copied)
 	}
-	if again := decode[cas.Copied](t, s, "blobs", "copy", "directory", "s3://tutti/content"); again.Blobs < copied.Blobs || again.New > 0 && again.Blobs == copied.Blobs {
+	again := decode[cas.Copied](t, s, "blobs", "copy", "directory", "s3://tutti/content")
+	if again.Blobs < copied.Blobs || again.New > again.Blobs-copied.Blobs {
 		t.Errorf("copied again: %+v", again)
 	}
 	if err := s.stop(); err != nil {
@@ -58,16 +61,24 @@ func TestContentInAnS3Store(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	facts := map[string]any{"role": "web"}
+	if first, err := n.catalog("production", facts); err != nil || first.status != http.StatusOK {
+		t.Fatalf("the catalog: %d %s, %v", first.status, first.body, err)
+	}
 	if a := get("a.txt"); a.status != http.StatusOK || a.body != string(want) {
 		t.Fatalf("a.txt: %d %s", a.status, a.body)
 	}
-	facts := map[string]any{"role": "web"}
-	first, err := n.catalog("production", facts)
-	if err != nil || first.status != http.StatusOK {
-		t.Fatalf("the catalog: %d %s, %v", first.status, first.body, err)
-	}
 
 	store.Kill()
+	other, err := os.ReadFile(filepath.Join("testdata", "control", "production", "modules", "story", "files", "b.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(other)
+	d := hex.EncodeToString(sum[:])
+	if err := os.Remove(filepath.Join(s.data, "blobcache", "blobs", d[:2], d)); err != nil {
+		t.Fatal(err)
+	}
 	if a := get("a.txt"); a.status != http.StatusOK || a.body != string(want) {
 		t.Errorf("what is cached: %d %s", a.status, a.body)
 	}
@@ -77,13 +88,16 @@ func TestContentInAnS3Store(t *testing.T) {
 	if a := get("b.txt"); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "does not answer") {
 		t.Errorf("what is not cached: %d %v %s", a.status, a.header, a.body)
 	}
-	if a, err := late.catalog("production", facts); err != nil || a.status != http.StatusServiceUnavailable {
+	if a, err := late.catalog("production", facts); err != nil || a.status < 500 || !strings.Contains(a.body, "does not answer") { // it was tried three times
 		t.Errorf("a catalog that nobody had: %d %s, %v", a.status, a.body, err)
 	}
-	refused := s.try(t, "code", "deploy", "--no-check", "other", filepath.Join("testdata", "control", "production"))
-	if refused.code == 0 {
-		t.Errorf("a deploy was taken: %s", refused.text())
+	code := t.TempDir()
+	if err := os.WriteFile(filepath.Join(code, "environment.conf"), []byte("# content that is nowhere\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	refused := s.try(t, "code", "deploy", "--no-check", "other", code)
+	contains(t, refused.text(), "does not answer")
+	same(t, "the exit code is that of a success", false, refused.code == 0)
 	same(t, "the store answers", false, storeAnswers(t, n))
 
 	store.Again()
@@ -105,10 +119,10 @@ func TestContentInAnS3Store(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.Kill()
-	other := newServer(t.TempDir(), "--autosign", "all")
-	other.tutti(t, "backup", "restore", filepath.Join(dir, "all.backup"), "--identity-file", key)
-	other.startFor(t)
-	elsewhere := enrol(t, other, "content-3.test")
+	restored := newServer(t.TempDir(), "--autosign", "all")
+	restored.tutti(t, "backup", "restore", filepath.Join(dir, "all.backup"), "--identity-file", key)
+	restored.startFor(t)
+	elsewhere := enrol(t, restored, "content-3.test")
 	if a := elsewhere.must(t, http.MethodGet, "/puppet/v3/file_content/modules/story/a.txt?environment=production", "", nil); a.body != string(want) {
 		t.Errorf("a.txt of the restored server: %d %s", a.status, a.body)
 	}

@@ -47,6 +47,7 @@ func RunStore(t *testing.T, open func(t *testing.T) cas.Store) {
 		"many writers, one content":       sameConcurrently,
 		"sweep never takes a new blob":    sweepAgainstPut,
 		"many together":                   putAll,
+		"many together, from a stream":    putStream,
 		"link":                            link,
 	}
 	for name, test := range tests {
@@ -356,6 +357,28 @@ func putAll(t *testing.T, s cas.Store) {
 	wrong := source([]byte("announced"), []byte("another"))
 	wantKind(t, cas.PutAll(t.Context(), s, slices.Values([]cas.Source{wrong})), fault.Invalid)
 	wantMissing(t, s, wrong.Digest)
+}
+
+// putStream has sources that can be read only before the next one is asked for, as the entries of an archive.
+func putStream(t *testing.T, s cas.Store) {
+	contents := []string{"first", "second", "third"}
+	err := cas.PutAll(t.Context(), s, func(yield func(cas.Source) bool) {
+		for _, content := range contents {
+			r := strings.NewReader(content)
+			if !yield(cas.Source{Digest: fleet.DigestOf([]byte(content)), Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}) {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r) // what nobody read is gone
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range contents {
+		if got := read(t, s, fleet.DigestOf([]byte(content))); string(got) != content {
+			t.Errorf("got %q, want %q", got, content)
+		}
+	}
 }
 
 func source(announced, content []byte) cas.Source {

@@ -199,70 +199,33 @@ const (
 	batchBytes = 64 << 20
 )
 
-// PutAll implements cas.Batcher.
+// PutAll implements cas.Batcher. Each source is read when it comes: what it reads from may be a stream that goes on with the next.
 func (s *Store) PutAll(ctx context.Context, sources iter.Seq[cas.Source]) error {
-	var announced []cas.Source
-	flush := func() error {
-		defer func() { announced = announced[:0] }()
-		return s.sendSources(ctx, announced)
+	var batch []*pending
+	var size int64
+	done := func() {
+		for _, p := range batch {
+			p.close()
+		}
+		batch, size = nil, 0
 	}
+	defer func() { done() }()
 	for source := range sources {
 		if _, err := fleet.ParseDigest(string(source.Digest)); err != nil {
 			return err
 		}
-		if announced = append(announced, source); len(announced) == batchBlobs {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
-}
-
-// sendSources reads only what is not stored.
-func (s *Store) sendSources(ctx context.Context, sources []cas.Source) error {
-	ds := make([]fleet.Digest, 0, len(sources))
-	for _, source := range sources {
-		ds = append(ds, source.Digest)
-	}
-	missing, err := s.Missing(ctx, ds)
-	if err != nil {
-		return err
-	}
-	wanted := map[fleet.Digest]bool{}
-	for _, d := range missing {
-		wanted[d] = true
-	}
-	var batch []*pending
-	var size int64
-	flush := func() error {
-		defer func() {
-			for _, p := range batch {
-				p.close()
-			}
-			batch, size = nil, 0
-		}()
-		return s.send(ctx, batch)
-	}
-	for _, source := range sources {
-		if !wanted[source.Digest] {
-			continue
-		}
-		delete(wanted, source.Digest) // one that comes twice is put once
 		p, err := s.receiveSource(ctx, source)
 		if err != nil {
-			for _, p := range batch {
-				p.close()
-			}
 			return err
 		}
-		if batch, size = append(batch, p), size+p.size; size >= batchBytes {
-			if err := flush(); err != nil {
+		if batch, size = append(batch, p), size+p.size; len(batch) >= batchBlobs || size >= batchBytes {
+			if err := s.send(ctx, batch); err != nil {
 				return err
 			}
+			done()
 		}
 	}
-	return flush()
+	return s.send(ctx, batch)
 }
 
 func (s *Store) receiveSource(ctx context.Context, source cas.Source) (*pending, error) {

@@ -72,7 +72,7 @@ func (s *Store) storeTime(ctx context.Context, at time.Time) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, err
 	}
-	at = at.Add(now.Sub(time.Now()))
+	at = at.Add(time.Until(now))
 	for object, err := range s.bucket.list(ctx, readersBelow) {
 		if err != nil {
 			return time.Time{}, err

@@ -3,6 +3,7 @@ package blobs3
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -52,10 +53,10 @@ func (b *bucket) explain(ctx context.Context, err error) error {
 	case "AuthorizationHeaderMalformed", "PermanentRedirect":
 		return b.later(err, "the S3 store %s is in another region (%s): say which with blobs_region", place, answer.Code)
 	}
-	if answer.StatusCode == 507 {
+	if answer.StatusCode == http.StatusInsufficientStorage {
 		return b.later(err, "the S3 store %s is full (%s): make room there, nothing was stored", place, answer.Code)
 	}
-	if answer.StatusCode == 404 && answer.Code == "" {
+	if answer.StatusCode == http.StatusNotFound && answer.Code == "" {
 		return fault.Wrap(fault.NotFound, err, "%s has no such object", place)
 	}
 	return b.later(err, "the S3 store %s answers %q; tried again later", place, answer.Code)

@@ -15,7 +15,7 @@ type BlobMarks struct{ *base }
 
 // Paired implements cas.Marks.
 func (s *BlobMarks) Paired(ctx context.Context) (string, error) {
-	names, err := collect(ctx, s.reads, one[string], "SELECT name FROM blob_store")
+	names, err := collect(ctx, s.reads, one[string], "SELECT name FROM blob_store WHERE id = 1")
 	if err != nil || len(names) == 0 {
 		return "", explain(err, "read which store of content the records are of")
 	}
@@ -148,7 +148,7 @@ func (s *BlobMarks) Arrive(ctx context.Context, arrived []cas.Arrival) (lost []f
 func (s *BlobMarks) Leave(ctx context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (left []fleet.Digest, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		left = nil
-		paired, err := collect(ctx, q, one[string], "SELECT name FROM blob_store")
+		paired, err := collect(ctx, q, one[string], "SELECT name FROM blob_store WHERE id = 1")
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,6 @@ CREATE TABLE blob_marks (
 
 -- The store that the marks are of; without a row they are of none.
 CREATE TABLE blob_store (
-  id    @int  NOT NULL PRIMARY KEY CHECK (id = 1),
+  id    @int  NOT NULL PRIMARY KEY, -- 1
   name  @text NOT NULL
 );
