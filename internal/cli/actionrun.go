@@ -30,7 +30,8 @@ that changes something is a job: "tutti job show" has it later, with what became
 "tutti action list" names the modules that nodes have, "tutti action show MODULE" what each takes.
 
 Input: NAME=VALUE after the action, or with --params: NAME=VALUE, an object of JSON, a file of one (@FILE), or standard input (-). Whether a
-value is a number, a list or a text says the action.`
+value is a number, a list or a text says the action. Inputs that the action declares sensitive are refused on the command line, where
+others can see them: give them in a file, on standard input, from the environment (--env) or at a prompt (--ask).`
 
 var actionRun = verb[actionRunInput]{
 	use: "run MODULE ACTION [NAME=VALUE]...", short: "Call an action of a module on nodes", args: actionAndInput,
@@ -81,7 +82,7 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	if err != nil {
 		return err
 	}
-	given, err := readParams(c.app, c.args[2:], in.p, api.Task{})
+	given, err := readParams(c.app, c.args[2:], in.p, secretsOfAction(module, described))
 	if err != nil {
 		return err
 	}
@@ -110,6 +111,17 @@ func describedAction(ctx context.Context, a *app, module, name string) (api.Acti
 		return api.Action{}, err
 	}
 	return actionNamed(m, name)
+}
+
+// secretsOfAction are the inputs that others must not see.
+func secretsOfAction(module string, a api.Action) secretParams {
+	s := secretParams{of: module + " " + a.Name}
+	for _, f := range a.Inputs {
+		if f.Sensitive {
+			s.names = append(s.names, f.Name)
+		}
+	}
+	return s
 }
 
 // actionNamed is one action of a module.

@@ -49,7 +49,7 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 	if q.only != "" {
 		conditions.Select = joinedBy(conditions.Select, q.only)
 	}
-	c.inTutti(slices.Concat(q.words(), m.nodeWords(conditions), m.paceWords())...)
+	c.inTutti(slices.Concat(q.words(secretsOfAction(q.module, described)), m.nodeWords(conditions), m.paceWords())...)
 	conditions.Modules = append(conditions.Modules, q.module) // as mco does it
 	p := &mcoAnswers{module: q.module, verbosely: m.verbose, ended: map[string]time.Time{}}
 	if p.found, err = c.discover(ctx, m, conditions); err != nil {
@@ -85,9 +85,13 @@ func joinedBy(first, second string) string {
 }
 
 // words are the question as Tutti's command has it.
-func (q mcoQuestion) words() []string {
+func (q mcoQuestion) words(secret secretParams) []string {
 	words := []string{"action", "run", q.module, q.action}
 	for _, name := range slices.Sorted(maps.Keys(q.texts)) {
+		if slices.Contains(secret.names, name) {
+			words = append(words, "--ask", name)
+			continue
+		}
 		words = append(words, name+"="+q.texts[name])
 	}
 	return words

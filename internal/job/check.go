@@ -141,13 +141,16 @@ func (t TaskSpec) check() error {
 	case len(t.Parameters)+len(t.Secret) > MaxParameterBytes:
 		return bad("parameters", "they have at most %d bytes", MaxParameterBytes)
 	}
-	for _, text := range []json.RawMessage{t.Parameters, t.Secret} {
-		var object map[string]json.RawMessage
-		if len(text) > 0 && (json.Unmarshal(text, &object) != nil || object == nil) {
-			return bad("parameters", "they must be an object")
-		}
+	if !objectOrNone(t.Parameters) || !objectOrNone(t.Secret) {
+		return bad("parameters", "they must be an object")
 	}
 	return checkFiles("task", t.Files...)
+}
+
+// objectOrNone says whether a text is an object of JSON, or missing.
+func objectOrNone(text json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return len(text) == 0 || json.Unmarshal(text, &object) == nil && object != nil
 }
 
 func (a ActionSpec) check() error {
@@ -156,8 +159,7 @@ func (a ActionSpec) check() error {
 			return bad(field, "it has 1 to %d bytes", pxp.MaxNameBytes)
 		}
 	}
-	var object map[string]json.RawMessage
-	if len(a.Input) > MaxParameterBytes || len(a.Input) > 0 && (json.Unmarshal(a.Input, &object) != nil || object == nil) {
+	if len(a.Input)+len(a.Secret) > MaxParameterBytes || !objectOrNone(a.Input) || !objectOrNone(a.Secret) {
 		return bad("input", "it is an object of at most %d bytes", MaxParameterBytes)
 	}
 	return nil
