@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,6 +24,7 @@ type actionRunInput struct {
 	batch   int
 	sleep   time.Duration
 	display string
+	answers string // an expression over those that are shown
 }
 
 const actionHelp = `An action that only reads is asked of the nodes, and their answers come as they are given; the same answers are put together. An action
@@ -34,11 +36,12 @@ value is a number, a list or a text says the action. Inputs that the action decl
 others can see them: give them in a file, on standard input, from the environment (--env) or at a prompt (--ask).`
 
 var actionRun = verb[actionRunInput]{
-	use: "run MODULE ACTION [NAME=VALUE]...", short: "Call an action of a module on nodes", args: actionAndInput,
+	use: "run MODULE ACTION [NAME=VALUE]... [-]", short: "Call an action of a module on nodes", args: actionAndInput,
 	prints: outputs{"table", "json", "jsonl", "yaml", "csv", "name"},
 	long: actionHelp + `
 
 ` + whichNodes + `
+A - among the arguments takes them from standard input: names, or the answers of an earlier call.
 --dry-run says which nodes are meant, and with conditions why each of them holds or does not; the action is not called then.
 
 Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refused, or do not have the action; 6 some are offline or did not answer.`,
@@ -46,6 +49,7 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
   tutti action run package status package=openssl --fact os.family=Debian --batch 50 --batch-sleep 5s
   tutti action run puppet disable message='kernel update' --class role::web
   tutti action run rpcutil get_fact fact=os.release.major --all -o json
+  tutti action run service status service=nginx --all -o jsonl | tutti action run service start service=nginx - --take 'data.status == "stopped"'
   tutti action run service restart service=nginx --select 'service("nginx").status == "running"' --limit 10%`,
 	complete: completeAction,
 	flags: func(f flagSet, in *actionRunInput) {
@@ -55,6 +59,7 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
 		f.duration(&in.sleep, "batch-sleep", time.Second, "how long to wait between two batches")
 		f.StringVar(&in.display, "display", "", "which answers to show: ok, failed, all or none; empty: as the action says")
 		f.offers("display", "ok", "failed", "all", "none")
+		f.StringVar(&in.answers, "answers", "", `show and print only answers for which this holds: 'code == 0 and data.status == "stopped"'; it reads code, state, node, message and data`)
 	},
 	run: runAction,
 }
@@ -71,6 +76,10 @@ func actionAndInput(_ *cobra.Command, args []string) error {
 }
 
 func runAction(ctx context.Context, c *call, in *actionRunInput) error {
+	words := c.args[2:]
+	for at := slices.Index(words, "-"); at >= 0; at = slices.Index(words, "-") { // the nodes, as everywhere
+		words, in.o.names = slices.Concat(words[:at], words[at+1:]), append(in.o.names, "-")
+	}
 	if stdinTwice(in.o, in.p) {
 		return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the input, not both: put one of them into a file")}
 	}
@@ -82,13 +91,16 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	if err != nil {
 		return err
 	}
-	given, err := readParams(c.app, c.args[2:], in.p, secretsOfAction(module, described))
+	given, err := readParams(c.app, words, in.p, secretsOfAction(module, described))
 	if err != nil {
 		return err
 	}
 	input := api.ActionInput{Input: given.values, Texts: given.texts}
 	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
 		return explainTargets(ctx, c, in.o.targetFlags)
+	}
+	if in.answers != "" && !described.ReadOnly {
+		return usageError{fault.New(fault.Invalid, "--answers is for actions that only read; %s %s is a job: tutti job show has its runs", module, name)}
 	}
 	if described.ReadOnly {
 		return askAction(ctx, c, in, module, name, input)
@@ -163,6 +175,11 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 		return err
 	}
 	answers := newAnswers(c, in.display)
+	if in.answers != "" {
+		if answers.only, err = filter.ParseAnswers(in.answers); err != nil {
+			return usageError{err}
+		}
+	}
 	request := api.ActionAskRequest{
 		Module: module, Action: name, ActionInput: input, Targets: targets, Timeout: in.o.timeout.Milliseconds(), Batch: in.batch,
 		BatchSleep: in.sleep.Milliseconds(), SkipDenied: in.o.skipDenied,

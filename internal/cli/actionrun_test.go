@@ -76,6 +76,80 @@ func TestStatusOfActions(t *testing.T) {
 	}
 }
 
+// Answers of one call are shown by an expression, and become the nodes of the next.
+func TestCallsAreChained(t *testing.T) {
+	t.Parallel()
+	s := lampServer(t)
+	s.runs = []api.JobRun{run("web-1", "succeeded", "", "")}
+	for args, want := range map[string]string{
+		`-o name --answers data.color=="red"`:                    "web-1\nweb-3\n",
+		`-o name --answers code>0`:                               "web-4\nweb-5\n",
+		`-o csv --answers data.size>5`:                           "node,state,message,color,size\nweb-2,ok,,blue,7\nweb-3,ok,,red,9\n",
+		`-o jsonl --answers node=="web-5"`:                       `{"node":"web-5","state":"offline"}` + "\n",
+		`-o table --answers state=="aborted"`:                    "web-4  aborted\n  no such lamp\n  color: none\n\n",
+		`-o table --answers state=="aborted" --display ok`:       "",
+		`-o name --answers data.color=="green" --display failed`: "",
+	} {
+		got := s.tutti(t.Context(), "", nil, append([]string{"action", "run", "lamp", "status", "--all"}, strings.Split(args, " ")...)...)
+		if got.code != exitSomeFailed || got.out != want { // how the call ended does not depend on what is shown
+			t.Errorf("%s: exit code %d, %s\n%s", args, got.code, cmp.Diff(want, got.out), got.err)
+		}
+	}
+	asJSON := s.tutti(t.Context(), "", nil, "action", "run", "lamp", "status", "--all", "-o", "json").out
+	asLines := s.tutti(t.Context(), "", nil, "action", "run", "lamp", "status", "--all", "-o", "jsonl").out
+	ofJob := s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "jsonl").out
+	const ofMco = `[{"agent":"lamp","action":"status","sender":"web-7","statuscode":0,"statusmsg":"OK","data":{"color":"red"}},{"sender":"web-8","statuscode":1,"statusmsg":"no"}]`
+	for name, c := range map[string]struct{ in, take, want string }{
+		"a whole call":              {asJSON, "", "web-1 web-2 web-3"},
+		"lines":                     {asLines, "", "web-1 web-2 web-3"},
+		"lines with empty ones":     {"\n" + strings.ReplaceAll(asLines, "\n", "\r\n\n"), "", "web-1 web-2 web-3"},
+		"by data":                   {asLines, `data.color == "red"`, "web-1 web-3"},
+		"by code":                   {asJSON, `code != 0`, "web-4 web-5"},
+		"by node and state":         {asJSON, `node == "web-5" and state == "offline"`, "web-5"},
+		"of a job":                  {ofJob, "", "web-1"},
+		"of mco":                    {ofMco, "", "web-7"},
+		"of mco, failed":            {ofMco, "code == 1", "web-8"},
+		"one answer":                {`{"node":"web-9","state":"ok"}`, "", "web-9"},
+		"the last of a node counts": {`{"node":"a","state":"ok"}` + "\n" + `{"node":"b","state":"ok"}` + "\n" + `{"node":"a","state":"error"}`, "", "b"},
+		"names":                     {"web-6, web-4 # two\nweb-5\n", "", "web-4 web-5 web-6"},
+	} {
+		args := []string{"action", "run", "lamp", "on", "name=x", "-", "--yes", "--no-wait"}
+		if c.take != "" {
+			args = append(args, "--take", c.take)
+		}
+		got := s.tutti(t.Context(), c.in, nil, args...)
+		if got.code != exitDone {
+			t.Errorf("%s: exit code %d\n%s", name, got.code, got.err)
+			continue
+		}
+		sent := sentOrder[api.JobActionRequest](t, s, "action")
+		if text := strings.Join(sent.Targets.Nodes, " "); text != c.want || sent.Texts["name"] != "x" {
+			t.Errorf("%s: %s, want %s; %+v", name, text, c.want, sent.Texts)
+		}
+	}
+	for name, c := range map[string]struct {
+		in, args, want string
+		code           int
+	}{
+		"a broken line":        {asLines + `{"node":"web-9",` + "\n", "-", "standard input, line 6: it is no answer of a call", exitUsage},
+		"a broken document":    {asJSON[:len(asJSON)-9], "-", "standard input, line 1: it is no answer of a call", exitUsage},
+		"no node":              {`{"state":"ok"}`, "-", "standard input: it is no answer of a call: it names no node", exitUsage},
+		"a bad name":           {`{"node":"A b","state":"ok"}`, "-", "it names no node", exitUsage},
+		"none is ok":           {`{"node":"a","state":"offline"}`, "-", "no node is meant: of the answers of 1 node in standard input none is taken", exitFailed},
+		"none is taken":        {asLines, "- --take code==5", "of the answers of 5 nodes in standard input none is taken", exitFailed},
+		"no expression":        {asLines, "- --take code=5", "expression over answers", exitUsage},
+		"names have no code":   {"web-1", "- --take code==0", "standard input holds none", exitUsage},
+		"nothing to take from": {"", "--all --take code==0", "give them on standard input (-) or in a file", exitUsage},
+		"of a job":             {"", "--all --answers code==0", "--answers is for actions that only read", exitUsage},
+		"twice":                {asLines, "- -t -", "standard input can be the nodes or the input", exitUsage},
+	} {
+		got := s.tutti(t.Context(), c.in, nil, append([]string{"action", "run", "lamp", "on", "--yes", "--no-wait"}, strings.Fields(c.args)...)...)
+		if got.code != c.code || !strings.Contains(got.err, c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s", name, got.code, c.code, c.want, got.err)
+		}
+	}
+}
+
 // What an action declares sensitive is given where others do not see it, and is not said again.
 func TestSecretsOfActions(t *testing.T) {
 	t.Parallel()
