@@ -24,6 +24,7 @@ type callAnswers struct {
 	display string          // of the flag
 	only    *filter.Answers // answers that are shown; nil: no other condition
 	asked   api.ActionAsked
+	layout  func([]action.Answer) string // for people; nil: the same ones together
 	action  action.Action
 	results *action.Schema
 	began   time.Time
@@ -119,6 +120,9 @@ func (p *callAnswers) print() error {
 	case "jsonl":
 		return nil
 	case "table":
+		if p.layout != nil {
+			return p.printer().Text(p.layout(p.kept))
+		}
 		return p.printTogether()
 	case "name":
 		for _, a := range p.kept {

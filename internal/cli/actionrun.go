@@ -24,7 +24,8 @@ type actionRunInput struct {
 	batch   int
 	sleep   time.Duration
 	display string
-	answers string // an expression over those that are shown
+	answers string                       // an expression over those that are shown
+	layout  func([]action.Answer) string // of answers for people; nil: the same ones together
 }
 
 const actionHelp = `An action that only reads is asked of the nodes, and their answers come as they are given; the same answers are put together. An action
@@ -37,7 +38,7 @@ others can see them: give them in a file, on standard input, from the environmen
 
 var actionRun = verb[actionRunInput]{
 	use: "run MODULE ACTION [NAME=VALUE]... [-]", short: "Call an action of a module on nodes", args: actionAndInput,
-	prints: outputs{"table", "json", "jsonl", "yaml", "csv", "name"},
+	prints: answersOfCall,
 	long: actionHelp + `
 
 ` + whichNodes + `
@@ -96,22 +97,36 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 		return err
 	}
 	input := api.ActionInput{Input: given.values, Texts: given.texts}
-	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
-		return explainTargets(ctx, c, in.o.targetFlags)
-	}
 	if in.answers != "" && !described.ReadOnly {
 		return usageError{fault.New(fault.Invalid, "--answers is for actions that only read; %s %s is a job: tutti job show has its runs", module, name)}
 	}
+	return callDescribed(ctx, c, in, module, described, input)
+}
+
+// callKnownAction calls an action that the nodes of a fleet are known to have.
+func callKnownAction(ctx context.Context, c *call, in *actionRunInput, module, name string, input api.ActionInput) error {
+	described, err := describedAction(ctx, c.app, module, name)
+	if err != nil {
+		return err
+	}
+	return callDescribed(ctx, c, in, module, described, input)
+}
+
+// callDescribed asks an action that only reads, and orders every other one as a job.
+func callDescribed(ctx context.Context, c *call, in *actionRunInput, module string, described api.Action, input api.ActionInput) error {
+	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
+		return explainTargets(ctx, c, in.o.targetFlags)
+	}
 	if described.ReadOnly {
-		return askAction(ctx, c, in, module, name, input)
+		return askAction(ctx, c, in, module, described.Name, input)
 	}
 	if in.batch > 0 && in.o.concurrency == 0 {
 		in.o.concurrency = in.batch
 	}
 	return launch(ctx, c.app, in.o, newJob{
-		does: module + " " + name,
+		does: module + " " + described.Name,
 		send: ordered(api.JobAction, func(order api.JobOrder) api.JobActionRequest {
-			return api.JobActionRequest{JobOrder: order, ActionInput: input, Module: module, Action: name}
+			return api.JobActionRequest{JobOrder: order, ActionInput: input, Module: module, Action: described.Name}
 		}),
 	})
 }
@@ -175,6 +190,7 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 		return err
 	}
 	answers := newAnswers(c, in.display)
+	answers.layout = in.layout
 	if in.answers != "" {
 		if answers.only, err = filter.ParseAnswers(in.answers); err != nil {
 			return usageError{err}

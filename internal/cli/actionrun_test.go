@@ -150,6 +150,56 @@ func TestCallsAreChained(t *testing.T) {
 	}
 }
 
+func TestPuppetsAgentsInTuttisWords(t *testing.T) {
+	t.Parallel()
+	s := lampServer(t)
+	s.lamp.Module = "puppet"
+	for i, name := range []string{"disable", "status", "enable", "runonce"} {
+		if i > 1 {
+			s.lamp.Actions = append(s.lamp.Actions, s.lamp.Actions[0])
+		}
+		s.lamp.Actions[i].Name = name
+	}
+	s.lamp.Actions[1].Display = "always"
+	if got := s.tutti(t.Context(), "", nil, "puppet", "status", "web-1", "-o", "name"); got.out != "web-1\nweb-2\nweb-3\n" {
+		t.Errorf("%+v", got)
+	}
+	if sent := sentOrder[api.ActionAskRequest](t, s, "ask"); len(sent.Targets.Nodes) != 1 || sent.Targets.Nodes[0] != "web-1" {
+		t.Errorf("%+v", sent)
+	}
+	s.runs = []api.JobRun{run("web-1", "succeeded", "", "")}
+	for _, c := range []struct {
+		args []string
+		want map[string]string
+	}{
+		{[]string{"enable", "--all"}, nil},
+		{[]string{"disable", "--all"}, nil},
+		{[]string{"disable", "--all", "-m", "kernel update"}, map[string]string{"message": "kernel update"}},
+		{[]string{"runonce", "--all"}, map[string]string{}},
+		{[]string{"runonce", "--all", "--force", "--noop", "--tags", "a,b", "--environment", "test", "--use-cached-catalog"}, map[string]string{
+			"force": "true", "noop": "true", "tags": "a,b", "environment": "test", "use_cached_catalog": "true",
+		}},
+		{[]string{"runonce", "--all", "--no-noop", "--splaylimit", "30"}, map[string]string{"noop": "false", "splay": "true", "splaylimit": "30"}},
+		{[]string{"runonce", "--all", "--no-splay"}, map[string]string{"splay": "false"}},
+	} {
+		got := s.tutti(t.Context(), "", nil, append([]string{"puppet"}, append(c.args, "--yes", "--no-wait")...)...)
+		sent := sentOrder[api.JobActionRequest](t, s, "action")
+		if got.code != exitDone || sent.Module != "puppet" || sent.Action != c.args[0] || len(sent.Texts) != len(c.want) || len(c.want) > 0 && !cmp.Equal(sent.Texts, c.want) {
+			t.Errorf("%v: exit code %d, sent %+v\n%s", c.args, got.code, sent, got.err)
+		}
+	}
+	for _, wrong := range []string{"--splay --no-splay", "--force --splay", "--force --splaylimit 3", "--noop --no-noop"} {
+		if got := s.tutti(t.Context(), "", nil, append([]string{"puppet", "runonce", "--all"}, strings.Fields(wrong)...)...); got.code != exitUsage {
+			t.Errorf("%s: exit code %d\n%s", wrong, got.code, got.err)
+		}
+	}
+	s.lamp.Actions[1].Name = "last_run_summary"
+	s.answers = []api.ActionAnswer{{Node: "a", State: "ok", Data: json.RawMessage(`{"lastrun":5,"total_resources":10}`)}}
+	if got := s.tutti(t.Context(), "", nil, "puppet", "summary", "--all"); got.code != exitDone || !strings.Contains(got.out, "Summary statistics for 1 node:") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What an action declares sensitive is given where others do not see it, and is not said again.
 func TestSecretsOfActions(t *testing.T) {
 	t.Parallel()

@@ -24,14 +24,16 @@ type jobServer struct {
 	t       *testing.T
 	env     []string
 	plan    api.JobPlan
-	runs    []api.JobRun             // as they end
-	output  map[string][]api.JobLine // by node
-	task    api.Task                 //
-	lamp    api.ActionModule         // a module of nodes
-	answers []api.ActionAnswer       // to its action status
-	calls   []api.ActionCall         // that are recorded
-	refuse  *api.Problem             // of each start
-	hold    chan struct{}            // the stream waits for it before it ends; may be nil
+	runs    []api.JobRun                // as they end
+	output  map[string][]api.JobLine    // by node
+	task    api.Task                    //
+	modules map[string]api.ActionModule // of nodes, beside lamp
+	pongs   []api.Pong
+	lamp    api.ActionModule   // a module of nodes
+	answers []api.ActionAnswer // to its action status
+	calls   []api.ActionCall   // that are recorded
+	refuse  *api.Problem       // of each start
+	hold    chan struct{}      // the stream waits for it before it ends; may be nil
 	mu      sync.Mutex
 	ordered map[string]json.RawMessage // the last order of each kind, dry runs left out
 	stopped bool
@@ -94,9 +96,13 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, api.List[api.Task]{Items: []api.Task{s.task, {Name: "other"}}})
 	case path == "/jobs":
 		s.answer(w, api.List[api.Job]{Items: []api.Job{s.job()}})
-	case path == "/actions/lamp":
+	case path == "/ping":
+		s.answer(w, api.List[api.Pong]{Items: s.pongs})
+	case s.modules[strings.TrimPrefix(path, "/actions/")].Module != "":
+		s.answer(w, s.modules[strings.TrimPrefix(path, "/actions/")])
+	case path == "/actions/"+s.lamp.Module:
 		s.answer(w, s.lamp)
-	case path == "/actions/lamp/status/ask":
+	case strings.HasPrefix(path, "/actions/") && strings.HasSuffix(path, "/ask"):
 		s.ask(w, r)
 	case path == "/calls":
 		s.answer(w, api.List[api.ActionCall]{Items: s.calls})
@@ -136,7 +142,7 @@ func (s *jobServer) ask(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.ordered["ask"] = text
 	s.mu.Unlock()
-	events := []api.ActionEvent{{Asked: &api.ActionAsked{Module: "lamp", Nodes: len(s.answers), Action: s.lamp.Actions[1]}}}
+	events := []api.ActionEvent{{Asked: &api.ActionAsked{Module: "lamp", Nodes: len(s.answers), Action: s.lamp.Actions[1]}}} // the one that reads
 	for _, a := range s.answers {
 		events = append(events, api.ActionEvent{Answer: &a})
 	}
