@@ -45,6 +45,7 @@ var ranks = map[string]int{
 	// cores: own their ports, import no core
 	"internal/action/call":      10,
 	"internal/action/catalogue": 10,
+	"internal/action/history":   10,
 	"internal/appgraph":         10,
 	"internal/broker":           10,
 	"internal/cas":              9, // the others stand on it

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -21,6 +22,14 @@ var (
 		Name: "job.action", Method: http.MethodPost, Path: "/jobs/action", Permission: fleet.ActionRun, Kind: Act,
 		Summary: "Run an action of a module on nodes",
 	}
+	ActionCalls = Op[ActionCallsRequest, List[ActionCall]]{
+		Name: "action.calls", Method: http.MethodGet, Path: "/calls", Permission: fleet.JobRead, Kind: Question,
+		Summary: "List calls of actions that only read, newest first; their answers are not kept",
+	}
+	ActionCallShow = Op[ActionCallRequest, ActionCall]{
+		Name: "action.call", Method: http.MethodGet, Path: "/calls/{call}", Permission: fleet.JobRead, Kind: Question,
+		Summary: "Show a call of an action that only reads",
+	}
 	NodeMatch = Op[NodeMatchRequest, List[NodeMatched]]{
 		Name: "node.match", Method: http.MethodPost, Path: "/match", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Judge nodes by a filter, and say why each part holds or does not",
@@ -28,7 +37,9 @@ var (
 )
 
 // actionCallOperations is the operations of this file, in the order of the reference.
-func actionCallOperations() []Operation { return listed(ActionAsk, JobAction, NodeMatch) }
+func actionCallOperations() []Operation {
+	return listed(ActionAsk, JobAction, ActionCalls, ActionCallShow, NodeMatch)
+}
 
 // ActionInput is what an action is given.
 type ActionInput struct {
@@ -69,6 +80,34 @@ type ActionAnswer struct {
 	Message      string          `json:"message,omitempty"`      // why there are no results
 	Data         json.RawMessage `json:"data,omitempty"`         // results, with ok and perhaps with aborted
 	Milliseconds float64         `json:"milliseconds,omitempty"` // from the question to the answer, at the server
+}
+
+// ActionCallsRequest selects calls. Who may read jobs of some nodes only sees their own calls.
+type ActionCallsRequest struct {
+	Actor  string `query:"actor"`  // only calls of this user
+	Module string `query:"module"` // only calls of this module
+	After  string `query:"after"`
+	Limit  int    `query:"limit"`
+}
+
+// ActionCallRequest names a call.
+type ActionCallRequest struct {
+	Call string `path:"call"`
+}
+
+// ActionCall is a call of an action that only reads, once it has ended.
+type ActionCall struct {
+	ID      string         `json:"id"` // c and a number
+	Module  string         `json:"module"`
+	Action  string         `json:"action"`
+	Input   string         `json:"input"`   // JSON; sensitive values are "(hidden)", and it is cut after 1000 bytes
+	Targets string         `json:"targets"` // which nodes were meant, in words; cut, too
+	Actor   string         `json:"actor"`
+	Nodes   int            `json:"nodes"`  // that were meant
+	Counts  map[string]int `json:"counts"` // of nodes, by the state of their answer
+	Began   time.Time      `json:"began_at"`
+	Ended   time.Time      `json:"ended_at"`
+	Left    bool           `json:"left,omitempty"` // who asked left before all had answered
 }
 
 // JobActionRequest orders an action.

@@ -90,6 +90,7 @@ type ActionField struct {
 	Default     json.RawMessage `json:"default,omitempty"`
 	Required    bool            `json:"required,omitempty"`
 	MaxLength   int             `json:"max_length,omitempty"` // of a text
+	Sensitive   bool            `json:"sensitive,omitempty"`  // its values are secret: no record of a call has them
 }
 
 // ActionSum is how one field of answers is summed up.

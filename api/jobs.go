@@ -227,7 +227,7 @@ const (
 // JobListRequest narrows the list of jobs.
 type JobListRequest struct {
 	State string `query:"state"` // queued, running, stopping, finished, failed, stopped; active: the first three
-	Kind  string `query:"kind"`  // puppet, task, command, script, file
+	Kind  string `query:"kind"`  // puppet, task, action, command, script, file
 	Actor string `query:"actor"`
 	Node  string `query:"node"` // that have a run on this node
 	Task  string `query:"task"`
@@ -289,7 +289,7 @@ type JobRerunRequest struct {
 // Job is one order over many nodes.
 type Job struct {
 	ID          string          `json:"id"`
-	Kind        string          `json:"kind"`             // puppet, task, command, script, file
+	Kind        string          `json:"kind"`             // puppet, task, action, command, script, file
 	Title       string          `json:"title"`            // what it does, in a word or two: the task, the command
 	State       string          `json:"state"`            // queued, running, stopping, finished, failed, stopped
 	Reason      string          `json:"reason,omitempty"` // why it was stopped

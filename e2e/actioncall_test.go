@@ -61,6 +61,11 @@ func TestActionsOnRealNodes(t *testing.T) {
 		t.Errorf("%+v, %v", jobs, err)
 	}
 
+	// Each call is recorded in short, without answers; what changed something is there as a job.
+	if out := s.tutti(t, "action", "status", "-o", "csv", "--columns", "action,state,nodes,answers", "--limit", "2"); !regexp.MustCompile(`(?s)^action,.*\nfilemgr touch,failed,2,2 refused\nservice status,ended,2,2 aborted\n$`).MatchString(out) {
+		t.Errorf("status of actions:\n%s", out)
+	}
+
 	// A node that leaves is told as offline; the other answers.
 	b.kill()
 	eventually(t, time.Minute, "one agent", func() bool { return connected(t, s) == 1 })

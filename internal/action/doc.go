@@ -10,6 +10,7 @@
 //	default      what a field has that is not given
 //	x-order      a number: fields are asked and shown in this order, then by name
 //	format       one of Formats, or a standard one
+//	writeOnly    true: values are secret and shown nowhere; "sensitive" means the same
 //
 // # Results of a call
 //

@@ -30,7 +30,8 @@ type Field struct {
 	Enum        []string // allowed values as text; nil: not listed
 	Default     any      // nil: there is none
 	Required    bool
-	MaxLength   int // of a text; 0: no bound
+	MaxLength   int  // of a text; 0: no bound
+	Hidden      bool // its values are secret
 	order       float64
 }
 
@@ -102,9 +103,11 @@ func fieldsOf(s *jsonschema.Schema, text []byte) []Field {
 	}
 	var own extra
 	_ = json.Unmarshal(text, &own) // what has another shape has no order
+	hidden := hiddenFields(text)
 	var fields []Field
 	for name, p := range s.Properties {
 		field := fieldOf(name, p)
+		field.Hidden = hidden[name]
 		field.Required = slices.Contains(s.Required, name)
 		field.order = math.Inf(1)
 		if order := own.Properties[name].Order; order != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -20,13 +21,16 @@ import (
 // callAnswers prints what nodes say to a call: as they come for jsonl, together at the end for people.
 type callAnswers struct {
 	*call
-	display string // of the flag
+	display string          // of the flag
+	only    *filter.Answers // answers that are shown; nil: no other condition
 	asked   api.ActionAsked
+	layout  func([]action.Answer) string // for people; nil: the same ones together
 	action  action.Action
 	results *action.Schema
 	began   time.Time
 	all     []action.Answer
-	shown   time.Time // when how many have answered was shown last
+	kept    []action.Answer // of all, those that are printed
+	shown   time.Time       // when how many have answered was shown last
 }
 
 func newAnswers(c *call, display string) *callAnswers {
@@ -42,6 +46,9 @@ func (p *callAnswers) begin(asked api.ActionAsked) (err error) {
 
 // visible says whether people see an answer.
 func (p *callAnswers) visible(a action.Answer) bool {
+	if p.display == "" && p.only != nil {
+		return true // who says which answers to show means these
+	}
 	switch p.display {
 	case "none":
 		return false
@@ -59,7 +66,14 @@ func (p *callAnswers) add(given api.ActionAnswer) error {
 		return err
 	}
 	p.all = append(p.all, a)
+	kept := p.only == nil || p.only.Hold(filter.Reply{Code: int(a.Code), State: a.Code.String(), Node: string(a.Node), Message: a.Message}, a.Data)
+	if kept {
+		p.kept = append(p.kept, a)
+	}
 	if p.output == "jsonl" {
+		if !kept {
+			return nil
+		}
 		return print.Line(p.system.Out, given)
 	}
 	p.progress()
@@ -86,11 +100,14 @@ func (p *callAnswers) interrupted() {
 func (p *callAnswers) end() error {
 	p.interrupted()
 	took := time.Since(p.began)
-	slices.SortFunc(p.all, func(a, b action.Answer) int { return strings.Compare(string(a.Node), string(b.Node)) })
+	slices.SortFunc(p.kept, func(a, b action.Answer) int { return strings.Compare(string(a.Node), string(b.Node)) })
 	if err := p.print(); err != nil {
 		return err
 	}
 	text, code := p.outcome()
+	if p.only != nil {
+		text += fmt.Sprintf("; %d shown", len(p.kept))
+	}
 	if code == exitDone {
 		p.hint("%s in %s", text, print.Duration(took.Round(10*time.Millisecond)))
 		return nil
@@ -103,16 +120,19 @@ func (p *callAnswers) print() error {
 	case "jsonl":
 		return nil
 	case "table":
+		if p.layout != nil {
+			return p.printer().Text(p.layout(p.kept))
+		}
 		return p.printTogether()
 	case "name":
-		for _, a := range p.all {
-			if a.Code == action.Done {
+		for _, a := range p.kept {
+			if a.Code == action.Done || p.only != nil {
 				p.printer().Line(string(a.Node))
 			}
 		}
 		return nil
 	case "csv":
-		return print.List(p.printer(), p.all, p.table())
+		return print.List(p.printer(), p.kept, p.table())
 	}
 	return p.printer().Thing(p.summary())
 }
@@ -128,14 +148,14 @@ type answersForPrograms struct {
 
 func (p *callAnswers) summary() answersForPrograms {
 	return answersForPrograms{
-		Module: p.asked.Module, Action: p.action.Name, Nodes: p.asked.Nodes, Answers: append([]action.Answer{}, p.all...), Summed: p.summed(),
+		Module: p.asked.Module, Action: p.action.Name, Nodes: p.asked.Nodes, Answers: append([]action.Answer{}, p.kept...), Summed: p.summed(),
 	}
 }
 
 func (p *callAnswers) summed() (all []action.Summed) {
 	for _, aggregate := range p.action.Aggregates {
 		field, _ := p.results.Field(aggregate.Field)
-		all = append(all, aggregate.Over(p.all, cmp.Or(field.Title, aggregate.Field)))
+		all = append(all, aggregate.Over(p.kept, cmp.Or(field.Title, aggregate.Field)))
 	}
 	return all
 }
@@ -176,7 +196,7 @@ func valueText(value json.RawMessage) string {
 // printTogether prints the same answers once, then what they sum up to.
 func (p *callAnswers) printTogether() error {
 	var visible []action.Answer
-	for _, a := range p.all {
+	for _, a := range p.kept {
 		if p.visible(a) {
 			visible = append(visible, a)
 		}

@@ -221,6 +221,9 @@ func fieldType(f api.ActionField) string {
 	if f.Format != "" {
 		text += " (" + f.Format + ")"
 	}
+	if f.Sensitive {
+		text += ", sensitive"
+	}
 	if f.MaxLength > 0 {
 		text += fmt.Sprintf(", at most %d characters", f.MaxLength)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,6 +24,8 @@ type actionRunInput struct {
 	batch   int
 	sleep   time.Duration
 	display string
+	answers string                       // an expression over those that are shown
+	layout  func([]action.Answer) string // of answers for people; nil: the same ones together
 }
 
 const actionHelp = `An action that only reads is asked of the nodes, and their answers come as they are given; the same answers are put together. An action
@@ -30,14 +33,16 @@ that changes something is a job: "tutti job show" has it later, with what became
 "tutti action list" names the modules that nodes have, "tutti action show MODULE" what each takes.
 
 Input: NAME=VALUE after the action, or with --params: NAME=VALUE, an object of JSON, a file of one (@FILE), or standard input (-). Whether a
-value is a number, a list or a text says the action.`
+value is a number, a list or a text says the action. Inputs that the action declares sensitive are refused on the command line, where
+others can see them: give them in a file, on standard input, from the environment (--env) or at a prompt (--ask).`
 
 var actionRun = verb[actionRunInput]{
-	use: "run MODULE ACTION [NAME=VALUE]...", short: "Call an action of a module on nodes", args: actionAndInput,
-	prints: outputs{"table", "json", "jsonl", "yaml", "csv", "name"},
+	use: "run MODULE ACTION [NAME=VALUE]... [-]", short: "Call an action of a module on nodes", args: actionAndInput,
+	prints: answersOfCall,
 	long: actionHelp + `
 
 ` + whichNodes + `
+A - among the arguments takes them from standard input: names, or the answers of an earlier call.
 --dry-run says which nodes are meant, and with conditions why each of them holds or does not; the action is not called then.
 
 Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refused, or do not have the action; 6 some are offline or did not answer.`,
@@ -45,6 +50,7 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
   tutti action run package status package=openssl --fact os.family=Debian --batch 50 --batch-sleep 5s
   tutti action run puppet disable message='kernel update' --class role::web
   tutti action run rpcutil get_fact fact=os.release.major --all -o json
+  tutti action run service status service=nginx --all -o jsonl | tutti action run service start service=nginx - --take 'data.status == "stopped"'
   tutti action run service restart service=nginx --select 'service("nginx").status == "running"' --limit 10%`,
 	complete: completeAction,
 	flags: func(f flagSet, in *actionRunInput) {
@@ -54,6 +60,7 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
 		f.duration(&in.sleep, "batch-sleep", time.Second, "how long to wait between two batches")
 		f.StringVar(&in.display, "display", "", "which answers to show: ok, failed, all or none; empty: as the action says")
 		f.offers("display", "ok", "failed", "all", "none")
+		f.StringVar(&in.answers, "answers", "", `show and print only answers for which this holds: 'code == 0 and data.status == "stopped"'; it reads code, state, node, message and data`)
 	},
 	run: runAction,
 }
@@ -70,6 +77,10 @@ func actionAndInput(_ *cobra.Command, args []string) error {
 }
 
 func runAction(ctx context.Context, c *call, in *actionRunInput) error {
+	words := c.args[2:]
+	for at := slices.Index(words, "-"); at >= 0; at = slices.Index(words, "-") { // the nodes, as everywhere
+		words, in.o.names = slices.Concat(words[:at], words[at+1:]), append(in.o.names, "-")
+	}
 	if stdinTwice(in.o, in.p) {
 		return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the input, not both: put one of them into a file")}
 	}
@@ -81,24 +92,41 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	if err != nil {
 		return err
 	}
-	given, err := readParams(c.app, c.args[2:], in.p, api.Task{})
+	given, err := readParams(c.app, words, in.p, secretsOfAction(module, described))
 	if err != nil {
 		return err
 	}
 	input := api.ActionInput{Input: given.values, Texts: given.texts}
+	if in.answers != "" && !described.ReadOnly {
+		return usageError{fault.New(fault.Invalid, "--answers is for actions that only read; %s %s is a job: tutti job show has its runs", module, name)}
+	}
+	return callDescribed(ctx, c, in, module, described, input)
+}
+
+// callKnownAction calls an action that the nodes of a fleet are known to have.
+func callKnownAction(ctx context.Context, c *call, in *actionRunInput, module, name string, input api.ActionInput) error {
+	described, err := describedAction(ctx, c.app, module, name)
+	if err != nil {
+		return err
+	}
+	return callDescribed(ctx, c, in, module, described, input)
+}
+
+// callDescribed asks an action that only reads, and orders every other one as a job.
+func callDescribed(ctx context.Context, c *call, in *actionRunInput, module string, described api.Action, input api.ActionInput) error {
 	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
 		return explainTargets(ctx, c, in.o.targetFlags)
 	}
 	if described.ReadOnly {
-		return askAction(ctx, c, in, module, name, input)
+		return askAction(ctx, c, in, module, described.Name, input)
 	}
 	if in.batch > 0 && in.o.concurrency == 0 {
 		in.o.concurrency = in.batch
 	}
 	return launch(ctx, c.app, in.o, newJob{
-		does: module + " " + name,
+		does: module + " " + described.Name,
 		send: ordered(api.JobAction, func(order api.JobOrder) api.JobActionRequest {
-			return api.JobActionRequest{JobOrder: order, ActionInput: input, Module: module, Action: name}
+			return api.JobActionRequest{JobOrder: order, ActionInput: input, Module: module, Action: described.Name}
 		}),
 	})
 }
@@ -110,6 +138,17 @@ func describedAction(ctx context.Context, a *app, module, name string) (api.Acti
 		return api.Action{}, err
 	}
 	return actionNamed(m, name)
+}
+
+// secretsOfAction are the inputs that others must not see.
+func secretsOfAction(module string, a api.Action) secretParams {
+	s := secretParams{of: module + " " + a.Name}
+	for _, f := range a.Inputs {
+		if f.Sensitive {
+			s.names = append(s.names, f.Name)
+		}
+	}
+	return s
 }
 
 // actionNamed is one action of a module.
@@ -151,6 +190,12 @@ func askAction(ctx context.Context, c *call, in *actionRunInput, module, name st
 		return err
 	}
 	answers := newAnswers(c, in.display)
+	answers.layout = in.layout
+	if in.answers != "" {
+		if answers.only, err = filter.ParseAnswers(in.answers); err != nil {
+			return usageError{err}
+		}
+	}
 	request := api.ActionAskRequest{
 		Module: module, Action: name, ActionInput: input, Targets: targets, Timeout: in.o.timeout.Milliseconds(), Batch: in.batch,
 		BatchSleep: in.sleep.Milliseconds(), SkipDenied: in.o.skipDenied,

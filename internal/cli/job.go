@@ -53,13 +53,13 @@ var jobList = verb[jobListInput]{
 	example: "  tutti job list\n  tutti job list --state active\n  tutti job list --kind task --by ann --limit 200 -o json\n  tutti job list --node web-1.example.test",
 	flags: func(f flagSet, in *jobListInput) {
 		f.StringVar(&in.request.State, "state", "", "only jobs that are queued, running, stopping, finished, failed or stopped; or active: that go on")
-		f.StringVar(&in.request.Kind, "kind", "", "only jobs of this kind: puppet, task, command, script, file")
+		f.StringVar(&in.request.Kind, "kind", "", "only jobs of this kind: puppet, task, action, command, script, file")
 		f.StringVar(&in.request.Actor, "by", "", "only jobs that this user ordered")
 		f.StringVar(&in.request.Node, "node", "", "only jobs with a run on this node")
 		f.StringVar(&in.request.Task, "task", "", "only jobs of this task")
 		f.IntVar(&in.limit, "limit", shownJobs, "how many")
 		f.offers("state", "active", "queued", "running", "stopping", "finished", "failed", "stopped")
-		f.offers("kind", "puppet", "task", "command", "script", "file")
+		f.offers("kind", "puppet", "task", "action", "command", "script", "file")
 		f.completes("node", completeNodes)
 	},
 	run: listJobs,

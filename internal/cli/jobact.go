@@ -211,7 +211,7 @@ func rerun(ctx context.Context, a *app, id string, words []string, p paramFlags)
 	if err != nil {
 		return n, request, err
 	}
-	given, err := readParams(a, words, p, t)
+	given, err := readParams(a, words, p, secretsOfTask(t))
 	if err != nil {
 		return n, request, err
 	}

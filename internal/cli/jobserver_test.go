@@ -25,12 +25,17 @@ type jobServer struct {
 	t       *testing.T
 	env     []string
 	plan    api.JobPlan
-	runs    []api.JobRun             // as they end
-	output  map[string][]api.JobLine // by node
-	task    api.Task                 //
-	kind    string                   // of the job; empty: command
-	refuse  *api.Problem             // of each start
-	hold    chan struct{}            // the stream waits for it before it ends; may be nil
+	runs    []api.JobRun                // as they end
+	output  map[string][]api.JobLine    // by node
+	task    api.Task                    //
+	modules map[string]api.ActionModule // of nodes, beside lamp
+	pongs   []api.Pong
+	lamp    api.ActionModule   // a module of nodes
+	answers []api.ActionAnswer // to its action status
+	calls   []api.ActionCall   // that are recorded
+	kind    string             // of the job; empty: command
+	refuse  *api.Problem       // of each start
+	hold    chan struct{}      // the stream waits for it before it ends; may be nil
 	mu      sync.Mutex
 	ordered map[string]json.RawMessage // the last order of each kind, dry runs left out
 	stopped bool
@@ -93,6 +98,18 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, api.List[api.Task]{Items: []api.Task{s.task, {Name: "other"}}})
 	case path == "/jobs":
 		s.answer(w, api.List[api.Job]{Items: []api.Job{s.job()}})
+	case path == "/ping":
+		s.answer(w, api.List[api.Pong]{Items: s.pongs})
+	case s.modules[strings.TrimPrefix(path, "/actions/")].Module != "":
+		s.answer(w, s.modules[strings.TrimPrefix(path, "/actions/")])
+	case path == "/actions/"+s.lamp.Module:
+		s.answer(w, s.lamp)
+	case strings.HasPrefix(path, "/actions/") && strings.HasSuffix(path, "/ask"):
+		s.ask(w, r)
+	case path == "/calls":
+		s.answer(w, api.List[api.ActionCall]{Items: s.calls})
+	case strings.HasPrefix(path, "/calls/"):
+		s.answer(w, s.calls[0])
 	case path == "/nodes":
 		s.answer(w, api.List[api.Node]{Items: []api.Node{{Name: "web-1"}, {Name: "web-2"}}})
 	default:
@@ -120,6 +137,22 @@ func (s *jobServer) order(w http.ResponseWriter, r *http.Request, kind string) {
 	started := s.job()
 	started.State, started.FinishedAt = "queued", nil
 	s.answer(w, api.JobStarted{Job: &started, Plan: s.plan})
+}
+
+func (s *jobServer) ask(w http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.ordered["ask"] = text
+	s.mu.Unlock()
+	events := []api.ActionEvent{{Asked: &api.ActionAsked{Module: "lamp", Nodes: len(s.answers), Action: s.lamp.Actions[1]}}} // the one that reads
+	for _, a := range s.answers {
+		events = append(events, api.ActionEvent{Answer: &a})
+	}
+	for _, e := range events {
+		text, _ := json.Marshal(e)
+		_, _ = fmt.Fprintf(w, "event: change\ndata: %s\n\n", text)
+	}
+	_, _ = fmt.Fprint(w, "event: end\ndata: {}\n\n")
 }
 
 func (s *jobServer) events(w http.ResponseWriter, r *http.Request) {

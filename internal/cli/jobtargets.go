@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,6 +24,7 @@ type targetFlags struct {
 	app     string
 	all     bool
 	exclude []string
+	take    string // an expression over the answers of an earlier call
 	filter  api.NodeFilter
 	limit   string // N or P%
 	one     bool
@@ -34,13 +36,15 @@ const targetHelp = whichNodes + `
 The nodes are shown before anything starts, and --dry-run starts nothing.`
 
 // whichNodes is the part of it that is about the nodes alone.
-const whichNodes = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application,
+const whichNodes = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), the answers of an earlier call in such a file (-o json or jsonl; those
+that are ok, or for which --take holds), a group, an application,
 a condition or query in PQL, or --all; what is given adds up, --exclude takes away. Conditions (--fact, --class, --module, --name, --with,
 --select) then leave those for which all of them hold; alone they choose among all nodes. --limit takes some of these.`
 
 func addTargetFlags(f flagSet, t *targetFlags) {
 	f.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
 	f.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
+	f.StringVar(&t.take, "take", "", `of answers of an earlier call, on standard input or in a file, the nodes for which this holds: 'code == 1 and data.status == "stopped"'; without it those that are ok`)
 	f.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
 	f.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
 	f.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
@@ -58,10 +62,14 @@ func addTargetFlags(f flagSet, t *targetFlags) {
 // read makes the targets of a request of flags.
 func readTargets(a *app, t targetFlags) (targets api.JobTargets, err error) {
 	targets = api.JobTargets{Group: t.group, App: t.app, All: t.all}
-	if targets.Nodes, err = nodeNames(a, "targets", slices.Concat(t.names, t.nodes)); err != nil {
+	listed := func(word string) bool { return word == "-" || strings.HasPrefix(word, "@") }
+	if t.take != "" && !slices.ContainsFunc(slices.Concat(t.names, t.nodes), listed) {
+		return targets, usageError{fault.New(fault.Invalid, "--take chooses among the answers of an earlier call: give them on standard input (-) or in a file (--targets @FILE)")}
+	}
+	if targets.Nodes, err = nodeNames(a, "targets", slices.Concat(t.names, t.nodes), t.take); err != nil {
 		return targets, err
 	}
-	if targets.Exclude, err = nodeNames(a, "exclude", t.exclude); err != nil {
+	if targets.Exclude, err = nodeNames(a, "exclude", t.exclude, ""); err != nil {
 		return targets, err
 	}
 	if targets.Query, err = targetQuery(a, t); err != nil {
@@ -111,15 +119,19 @@ func targetQuery(a *app, t targetFlags) (string, error) {
 const maxNodeList = 16 << 20
 
 // nodeNames reads names, files of names, and standard input.
-func nodeNames(a *app, flag string, given []string) (names []string, err error) {
+func nodeNames(a *app, flag string, given []string, take string) (names []string, err error) {
+	taken, err := readTake(take)
+	if err != nil {
+		return nil, err
+	}
 	for _, word := range given {
 		file, isFile := strings.CutPrefix(word, "@")
 		var more []string
 		switch {
 		case word == "-":
-			more, err = namesIn("standard input", a.system.In)
+			more, err = namesIn("standard input", a.system.In, taken)
 		case isFile:
-			more, err = namesOf(file)
+			more, err = namesOf(file, taken)
 		default:
 			more = strings.Split(word, ",")
 		}
@@ -140,18 +152,25 @@ func nodeNames(a *app, flag string, given []string) (names []string, err error) 
 	return slices.Compact(names), nil
 }
 
-func namesOf(path string) ([]string, error) {
+func namesOf(path string, taken *filter.Answers) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read the list of nodes: %v", err)}
 	}
 	defer func() { _ = file.Close() }()
-	return namesIn(path, file)
+	return namesIn(path, file, taken)
 }
 
-// namesIn reads one name a line; empty lines and what follows # are passed over.
-func namesIn(what string, from io.Reader) (names []string, err error) {
-	lines := bufio.NewScanner(io.LimitReader(from, maxNodeList+1))
+// namesIn reads the answers of an earlier call, or one name a line; empty lines and what follows # are passed over.
+func namesIn(what string, from io.Reader, taken *filter.Answers) (names []string, err error) {
+	begun := bufio.NewReader(from)
+	if startsAsJSON(begun) {
+		return namesInAnswers(what, begun, taken)
+	}
+	if taken != nil {
+		return nil, usageError{fault.New(fault.Invalid, "--take chooses among the answers of an earlier call, and %s holds none: those are what -o json or -o jsonl prints", what)}
+	}
+	lines := bufio.NewScanner(io.LimitReader(begun, maxNodeList+1))
 	read := 0
 	for lines.Scan() {
 		read += len(lines.Bytes()) + 1

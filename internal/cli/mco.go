@@ -228,9 +228,16 @@ func (m *mcoFlags) nodeWords(f api.NodeFilter) (words []string) {
 }
 
 // paceWords are Tutti's flags for how fast and how long.
-func (m *mcoFlags) paceWords() (words []string) {
-	if m.batch > 0 {
-		words = append(words, "--batch", strconv.Itoa(m.batch))
+func (m *mcoFlags) paceWords(q mcoQuestion, reads bool) (words []string) {
+	flag, most := "--batch", m.batch
+	if !reads {
+		flag = "--concurrency"
+	}
+	if q.atOnce > 0 {
+		most = q.atOnce
+	}
+	if most > 0 {
+		words = append(words, flag, strconv.Itoa(most))
 	}
 	if m.sleep > 0 {
 		words = append(words, "--batch-sleep", print.Duration(m.sleep))

@@ -174,7 +174,7 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := commandLine(append(m.nodeWords(conditions), m.paceWords()...))
+	got := commandLine(append(m.nodeWords(conditions), m.paceWords(mcoQuestion{}, true)...))
 	want := `--fact os.family=Debian --name '/^web/' --select ` + quoted(conditions.Select) + ` --limit 1 --batch 5 --timeout 2s`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -18,8 +18,9 @@ import (
 type mcoQuestion struct {
 	module, action string
 	texts          map[string]string
-	only           string // an expression that must hold besides the conditions; empty: none
-	atOnce         int    // of an action that changes something: how many nodes at a time, in place of --batch; 0: as that says
+	own            []string // Tutti's own command for it; nil: action run
+	only           string   // an expression that must hold besides the conditions; empty: none
+	atOnce         int      // of an action that changes something: how many nodes at a time, in place of --batch; 0: as that says
 }
 
 // mcoAnswers is what came of it.
@@ -49,7 +50,7 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 	if q.only != "" {
 		conditions.Select = joinedBy(conditions.Select, q.only)
 	}
-	c.inTutti(slices.Concat(q.words(), m.nodeWords(conditions), m.paceWords())...)
+	c.inTutti(slices.Concat(q.words(secretsOfAction(q.module, described)), m.nodeWords(conditions), m.paceWords(q, described.ReadOnly))...)
 	conditions.Modules = append(conditions.Modules, q.module) // as mco does it
 	p := &mcoAnswers{module: q.module, verbosely: m.verbose, ended: map[string]time.Time{}}
 	if p.found, err = c.discover(ctx, m, conditions); err != nil {
@@ -85,9 +86,16 @@ func joinedBy(first, second string) string {
 }
 
 // words are the question as Tutti's command has it.
-func (q mcoQuestion) words() []string {
+func (q mcoQuestion) words(secret secretParams) []string {
+	if q.own != nil {
+		return q.own
+	}
 	words := []string{"action", "run", q.module, q.action}
 	for _, name := range slices.Sorted(maps.Keys(q.texts)) {
+		if slices.Contains(secret.names, name) {
+			words = append(words, "--ask", name)
+			continue
+		}
 		words = append(words, name+"="+q.texts[name])
 	}
 	return words

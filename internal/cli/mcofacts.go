@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var mcoFacts = verb[mcoFlags]{
@@ -156,20 +159,59 @@ func serviceLine(does string, a action.Answer) (text string, surprises bool) {
 }
 
 var mcoPackage = verb[mcoFlags]{
-	use: "package NAME ACTION", short: "See, install and remove packages, as mco package", prints: silent,
+	use: "package [NAME] ACTION", short: "See, install and remove packages, as mco package", prints: silent,
+	args: packageWords,
 	long: `Have nodes do something with a package: status, install, update, uninstall or purge; name and action in either order. Of a package
-that is as it was wanted nothing is printed, unless with --verbose.
+that is as it was wanted nothing is printed, unless with --verbose. Without a name: count and md5 tell how many packages there are and whether
+they are the same, checkupdates lists newer ones; apt_checkupdates, yum_checkupdates, apt_update and yum_clean do so with one package manager.
 
 ` + mcoHelp,
 	example: "  tutti mco package openssl status\n  tutti mco package update openssl -F os.family=Debian --batch 20",
 	flags:   addMcoFlags,
 	run: func(ctx context.Context, c *call, m *mcoFlags) error {
+		if len(c.args) == 1 {
+			return c.callOnThings(ctx, m, mcoQuestion{module: "package", action: c.args[0]}, fleetLine)
+		}
 		name, does, err := eitherOrder(c.args, packageActions)
 		if err != nil {
 			return err
 		}
 		return c.callOnThings(ctx, m, mcoQuestion{module: "package", action: does, texts: map[string]string{"package": name}}, packageLine)
 	},
+}
+
+// packagesActions are those that name no package.
+var packagesActions = []string{"count", "md5", "checkupdates", "apt_checkupdates", "yum_checkupdates", "apt_update", "yum_clean"}
+
+// packageWords takes a package and an action, or an action that names none.
+func packageWords(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 2, len(args) == 1 && slices.Contains(packagesActions, args[0]):
+		return nil
+	case len(args) == 1:
+		return usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%.40q needs a package, or is none of %s; usage: tutti mco package NAME ACTION", args[0], alternatives(packagesActions)),
+			Hint: fault.DidYouMean(args[0], packagesActions),
+		}}
+	}
+	return usageError{fault.New(fault.Invalid, "which package and action? usage: tutti mco package NAME ACTION")}
+}
+
+// fleetLine is what is said of all packages of a node: how many, their checksum, or those that are outdated.
+func fleetLine(_ string, a action.Answer) (text string, surprises bool) {
+	data := dataOf(a)
+	var outdated []struct {
+		Package string `json:"package"`
+		Version string `json:"version"`
+	}
+	if list := data["outdated_packages"]; json.Unmarshal(list, &outdated) == nil && len(list) > 0 {
+		words := make([]string, len(outdated))
+		for i, one := range outdated {
+			words[i] = one.Package + "-" + one.Version
+		}
+		return fault.Count(len(outdated), "outdated package") + strings.TrimSuffix(": "+strings.Join(words, ", "), ": "), true
+	}
+	return strings.TrimSpace(valueText(data["output"])), true
 }
 
 // packageLine is what is said of a package; false: it is as it was wanted.

@@ -107,7 +107,7 @@ something is a job, which is waited for.
 	complete: completeAction,
 	flags:    addMcoFlags,
 	run: func(ctx context.Context, c *call, m *mcoFlags) error {
-		given, err := readParams(c.app, c.args[2:], paramFlags{}, api.Task{})
+		given, err := readParams(c.app, c.args[2:], paramFlags{}, secretParams{})
 		if err != nil {
 			return err
 		}

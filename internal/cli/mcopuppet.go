@@ -18,28 +18,23 @@ import (
 // mcoPuppetInput is a word to Puppet's agents.
 type mcoPuppetInput struct {
 	mcoFlags
-	force, noop, cached bool
-	tags                []string
-	environment         string
+	once onceFlags
 }
 
-var puppetVerbs = []string{"status", "count", "summary", "enable", "disable", "runonce", "runall"}
+// puppetVerbs are the words of mco puppet.
+var puppetVerbs = []string{"status", "count", "summary", "enable", "disable", "runonce", "runall", "resource"}
 
 var mcoPuppet = verb[mcoPuppetInput]{
-	use: "puppet status|count|summary|enable|disable|runonce|runall [REASON|N]", short: "See, hold and run Puppet's agents, as mco puppet", prints: silent,
+	use: "puppet status|count|summary|enable|disable|runonce|runall|resource [REASON|N|TYPE NAME PROPERTY=VALUE...]", short: "See, hold and run Puppet's agents, as mco puppet", prints: silent,
 	args: puppetWords,
 	long: `See, hold and run Puppet's agents: status, count and summary read; disable takes a REASON; runonce runs all of them now; runall N runs at
-most N at a time, those that are disabled left out. runonce and runall wait until the runs have ended.
+most N at a time, those that are disabled left out; resource TYPE NAME PROPERTY=VALUE... has one resource be so, where the node's owner allows its type. runonce and runall wait until the runs have ended.
 
 ` + mcoHelp,
 	example: "  tutti mco puppet status\n  tutti mco puppet disable 'kernel update' -C role::web\n  tutti mco puppet runall 5 -F os.family=Debian",
 	flags: func(f flagSet, in *mcoPuppetInput) {
 		addMcoFlags(f, &in.mcoFlags)
-		f.BoolVar(&in.force, "force", false, "run at once, whatever Puppet's splay settings say")
-		f.BoolVar(&in.noop, "noop", false, "change nothing")
-		f.BoolVar(&in.cached, "use-cached-catalog", false, "apply the catalog that the node has")
-		f.StringSliceVar(&in.tags, "tags", nil, "only resources with one of these tags")
-		f.StringVarP(&in.environment, "environment", "e", "", "run in this environment")
+		in.once.add(f)
 	},
 	run: runMcoPuppet,
 }
@@ -60,10 +55,34 @@ func puppetWords(_ *cobra.Command, args []string) error {
 		}
 	case args[0] == "runall":
 		return usageError{fault.New(fault.Invalid, "how many at a time? usage: tutti mco puppet runall N")}
+	case args[0] == "resource" && len(args) < 3:
+		return usageError{fault.New(fault.Invalid, "which resource, and how is it to be? usage: tutti mco puppet resource TYPE NAME PROPERTY=VALUE...")}
+	case args[0] == "resource":
+		return propertiesOnly(args[3:])
 	case len(args) > 2 || len(args) == 2 && args[0] != "disable":
 		return usageError{fault.New(fault.Invalid, "%.40q is one argument too many for %s", args[len(args)-1], args[0])}
 	}
 	return nil
+}
+
+// propertiesOnly takes pairs.
+func propertiesOnly(args []string) error {
+	for _, pair := range args {
+		if name, _, is := strings.Cut(pair, "="); !is || name == "" || name == "type" || name == "name" {
+			return usageError{fault.New(fault.Invalid, "%.80q is no property: that is PROPERTY=VALUE, such as ensure=present", pair)}
+		}
+	}
+	return nil
+}
+
+// resourceTexts is a resource as the action takes it.
+func resourceTexts(args []string) map[string]string {
+	texts := map[string]string{"type": args[0], "name": args[1]}
+	for _, pair := range args[2:] {
+		name, value, _ := strings.Cut(pair, "=")
+		texts[name] = value
+	}
+	return texts
 }
 
 func runMcoPuppet(ctx context.Context, c *call, in *mcoPuppetInput) error {
@@ -81,12 +100,17 @@ func runMcoPuppet(ctx context.Context, c *call, in *mcoPuppetInput) error {
 			q.texts = map[string]string{"message": c.args[1]}
 		}
 	case "runonce":
-		q.texts = in.runFlags()
+		q.texts = in.once.texts(c)
+	case "resource":
+		q.texts = resourceTexts(c.args[1:])
 	case "runall":
-		q.action, q.texts, q.only = "runonce", in.runFlags(), "puppet().enabled == true"
+		q.action, q.texts, q.only = "runonce", in.once.texts(c), "puppet().enabled == true"
 		q.texts["force"] = "true"
 		q.atOnce, _ = strconv.Atoi(c.args[1]) // it was looked at
 		layout = func(p *mcoAnswers) string { return runallText(p.all, p.ended) + p.endText() }
+	}
+	if q.action != "resource" {
+		q.own = puppetWordsOf(q)
 	}
 	p, err := c.callAction(ctx, m, q)
 	if err != nil {
@@ -98,21 +122,13 @@ func runMcoPuppet(ctx context.Context, c *call, in *mcoPuppetInput) error {
 	return c.ends(p.code())
 }
 
-// runFlags are the flags of a run as the action takes them.
-func (in *mcoPuppetInput) runFlags() map[string]string {
-	texts := map[string]string{}
-	for name, given := range map[string]bool{"force": in.force, "noop": in.noop, "use_cached_catalog": in.cached} {
-		if given {
-			texts[name] = "true"
-		}
+// puppetWordsOf is Tutti's own command for a question of the module puppet.
+func puppetWordsOf(q mcoQuestion) []string {
+	name := q.action
+	if name == "last_run_summary" {
+		name = "summary"
 	}
-	if len(in.tags) > 0 {
-		texts["tags"] = strings.Join(in.tags, ",")
-	}
-	if in.environment != "" {
-		texts["environment"] = in.environment
-	}
-	return texts
+	return append([]string{"puppet", name}, onceWords(q.texts)...)
 }
 
 func puppetLine(_ string, a action.Answer) (text string, surprises bool) {

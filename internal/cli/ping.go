@@ -55,7 +55,7 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 		}
 	} else {
 		in.targets.narrow(&request.Targets)
-		if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude); err != nil {
+		if request.Targets.Exclude, err = nodeNames(c.app, "exclude", in.targets.exclude, ""); err != nil {
 			return err
 		}
 	}

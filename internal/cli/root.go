@@ -127,7 +127,7 @@ From another machine, add the server once, and log in:
 // commands are what every operating system has.
 var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
-	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, mcoCommand,
+	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, puppetCommand, mcoCommand,
 	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
 	auditCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }

@@ -42,15 +42,32 @@ type taskParams struct {
 	shown  map[string]bool // names given on the command line
 }
 
-// readParams reads all that was given for task t.
-func readParams(a *app, words []string, p paramFlags, t api.Task) (g taskParams, err error) {
+// secretParams are the parameters that others must not see.
+type secretParams struct {
+	of    string // the task or action
+	names []string
+}
+
+// secretsOfTask are those of a task.
+func secretsOfTask(t api.Task) secretParams {
+	s := secretParams{of: "the task " + t.Name}
+	for _, p := range t.Parameters {
+		if p.Sensitive {
+			s.names = append(s.names, p.Name)
+		}
+	}
+	return s
+}
+
+// readParams reads all that was given for a task or action.
+func readParams(a *app, words []string, p paramFlags, secret secretParams) (g taskParams, err error) {
 	g = taskParams{texts: map[string]string{}, values: map[string]json.RawMessage{}, shown: map[string]bool{}}
 	for _, word := range slices.Concat(words, p.params) {
 		if err := readParam(a, g, word); err != nil {
 			return g, err
 		}
 	}
-	if err := g.sensitive(t); err != nil {
+	if err := g.sensitive(secret); err != nil {
 		return g, err
 	}
 	for _, word := range p.env {
@@ -160,18 +177,18 @@ func where(err error) string {
 }
 
 // sensitive refuses secrets on the command line.
-func (g taskParams) sensitive(t api.Task) error {
+func (g taskParams) sensitive(secret secretParams) error {
 	var names []string
-	for _, p := range t.Parameters {
-		if p.Sensitive && g.shown[p.Name] {
-			names = append(names, p.Name)
+	for _, name := range secret.names {
+		if g.shown[name] {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return usageError{fault.New(fault.Invalid, "%s of the task %s must not be given on the command line, where others can see it: give it at a prompt (--ask %s), "+
-		"from the environment (--env %s=VARIABLE), in a file (--params @FILE) or on standard input (--params -)", strings.Join(names, ", "), t.Name, names[0], names[0])}
+	return usageError{fault.New(fault.Invalid, "%s of %s must not be given on the command line, where others can see it: give it at a prompt (--ask %s), "+
+		"from the environment (--env %s=VARIABLE), in a file (--params @FILE) or on standard input (--params -)", strings.Join(names, ", "), secret.of, names[0], names[0])}
 }
 
 // json is the object of the values.

@@ -48,7 +48,7 @@ anything is sent.
 		if err != nil {
 			return err
 		}
-		given, err := readParams(c.app, c.args[1:], in.p, t)
+		given, err := readParams(c.app, c.args[1:], in.p, secretsOfTask(t))
 		if err != nil {
 			return err
 		}

@@ -167,7 +167,7 @@ func (a ActionSpec) check() error {
 			return bad(field, "it has 1 to %d bytes", pxp.MaxNameBytes)
 		}
 	}
-	if len(a.Input) > MaxParameterBytes || !isObject(a.Input) {
+	if len(a.Input)+len(a.Secret) > MaxParameterBytes || !isObject(a.Input) || !isObject(a.Secret) {
 		return bad("input", "it is an object of at most %d bytes", MaxParameterBytes)
 	}
 	return nil

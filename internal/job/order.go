@@ -109,31 +109,48 @@ func (p Plan) refusal() error {
 
 // seal is what is secret in an order, unreadable; nil if nothing is.
 func (s *Service) seal(spec Spec) ([]byte, error) {
-	if spec.Kind != Task || len(spec.Task.Secret) == 0 {
-		return nil, nil
+	if secret := spec.secret(); len(secret) > 0 {
+		return s.Sealer.Seal(secret)
 	}
-	return s.Sealer.Seal(spec.Task.Secret)
+	return nil, nil
+}
+
+// secret is an object with what is secret in an order; nil: nothing is.
+func (s Spec) secret() json.RawMessage {
+	switch s.Kind {
+	case Task:
+		return s.Task.Secret
+	case Action:
+		return s.Action.Secret
+	case Puppet, Command, Script, File:
+	}
+	return nil
 }
 
 // withoutSecrets is what may be stored and shown: of a secret its name.
 func (s Spec) withoutSecrets() Spec {
-	if s.Kind != Task {
-		return s
+	hidden := namesIn(s.secret())
+	switch s.Kind {
+	case Task:
+		t := *s.Task
+		t.Hidden, t.Secret = hidden, nil
+		s.Task = &t
+	case Action:
+		a := *s.Action
+		a.Hidden, a.Secret = hidden, nil
+		s.Action = &a
+	case Puppet, Command, Script, File:
 	}
-	t := *s.Task
-	t.Hidden = t.hidden()
-	t.Secret = nil
-	s.Task = &t
 	return s
 }
 
-// hidden is the names of what is secret.
-func (t TaskSpec) hidden() []string {
-	var secret map[string]json.RawMessage
-	if len(t.Secret) > 0 {
-		_ = json.Unmarshal(t.Secret, &secret) // it was checked
+// namesIn is the names in an object.
+func namesIn(object json.RawMessage) []string {
+	var members map[string]json.RawMessage
+	if len(object) > 0 {
+		_ = json.Unmarshal(object, &members) // it was checked
 	}
-	return slices.Sorted(maps.Keys(secret))
+	return slices.Sorted(maps.Keys(members))
 }
 
 // Stop lets nothing more of a job begin; what runs goes on to its end, or is killed.
@@ -220,21 +237,33 @@ func (s *Service) nodesAgain(ctx context.Context, id int64, failed bool) ([]flee
 
 // withSecrets completes an order that was stored without its secrets.
 func (s Spec) withSecrets(secret json.RawMessage) (Spec, error) {
-	if s.Kind != Task {
-		return s, nil
+	var hidden []string
+	field := ""
+	switch s.Kind {
+	case Task:
+		t := *s.Task
+		if secret != nil {
+			t.Secret = secret
+		}
+		if err := t.check(); err != nil {
+			return s, err
+		}
+		s.Task, hidden, field = &t, t.Hidden, "parameters"
+	case Action:
+		a := *s.Action
+		if secret != nil {
+			a.Secret = secret
+		}
+		if err := a.check(); err != nil {
+			return s, err
+		}
+		s.Action, hidden, field = &a, a.Hidden, "input"
+	case Puppet, Command, Script, File:
 	}
-	t := *s.Task
-	s.Task = &t
-	if secret != nil {
-		t.Secret = secret
-	}
-	if err := t.check(); err != nil {
-		return s, err
-	}
-	given := t.hidden()
-	for _, name := range t.Hidden {
+	given := namesIn(s.secret())
+	for _, name := range hidden {
 		if !slices.Contains(given, name) {
-			return s, fault.New(fault.Invalid, "field parameters: %s is secret and was forgotten when the job ended; give it again", name)
+			return s, fault.New(fault.Invalid, "field %s: %s is secret and was forgotten when the job ended; give it again", field, name)
 		}
 	}
 	return s, nil

@@ -2,12 +2,15 @@ package job_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/action/filter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
@@ -72,6 +75,43 @@ func TestSecretsReachNodesAndNobodyElse(t *testing.T) {
 			t.Errorf("sent again: %s", p.Input)
 		}
 	})
+}
+
+func TestSecretsOfActionsAreSealed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(w *world) {
+		w.fleet.Behave("n001.example", jobtest.Manner{Takes: time.Minute})
+		j := w.order(job.Spec{Kind: job.Action, Targets: job.Targets{All: true}, Action: &job.ActionSpec{
+			Module: "user", Action: "set", Input: []byte(`{"name":"ann"}`), Secret: []byte(`{"password":"correct horse"}`),
+		}})
+		stored, _ := w.after(time.Second, j.ID)
+		if text, _ := json.Marshal(stored); strings.Contains(string(text), "correct horse") || !slices.Equal(stored.Spec.Action.Hidden, []string{"password"}) {
+			t.Errorf("the job shows its secret, or not its name: %s", text)
+		}
+		if got := string(w.fleet.Requests("n001.example")[0].Params); got != `{"name":"ann","password":"correct horse"}` {
+			t.Errorf("sent: %s", got)
+		}
+		w.states(time.Minute, j.ID, job.Finished, job.Succeeded)
+		_, err := w.Rerun(w.t.Context(), ann, j.ID, job.Again{})
+		wantKind(t, err, fault.Invalid)
+		if _, err := w.Rerun(w.t.Context(), ann, j.ID, job.Again{Secret: []byte(`{"password":"new"}`)}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTargetsInWords(t *testing.T) {
+	t.Parallel()
+	many := job.Targets{Group: "g", Query: "q", App: "a", All: true, Exclude: []fleet.Certname{"x"}, Limit: "5%", Filter: &filter.Filter{
+		Facts: []string{"os=Debian"}, Classes: []string{"c"}, Modules: []string{"m"}, Names: []string{"/n/"}, Words: []string{"w"}, Select: "s",
+	}}
+	for i := range 12 {
+		many.Nodes = append(many.Nodes, fleet.Certname(fmt.Sprint("n", i)))
+	}
+	want := "all nodes, group g, query q, application a, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, 2 more, not x, fact os=Debian, class c, module m, name /n/, with w, select s, limit 5%"
+	if got := many.Text(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
 }
 
 func TestSecretsThatCannotBeReadAreSaid(t *testing.T) {

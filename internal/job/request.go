@@ -47,11 +47,12 @@ func orderOf(j Job, secret json.RawMessage) (order, error) {
 	case File:
 		return order{pxp.File, pxp.Download, pxp.Data(s.File.params())}, nil
 	case Action:
-		input := jsontext.Value(s.Action.Input)
-		if len(input) == 0 {
-			input = jsontext.Value("{}")
+		input, err := joined(s.Action.Input, secret)
+		if err != nil {
+			return order{}, err
 		}
-		return order{s.Action.Module, s.Action.Action, input}, nil
+		text, err := json.Marshal(input)
+		return order{s.Action.Module, s.Action.Action, text}, err
 	}
 	return order{}, fmt.Errorf("job %d is of the kind %q", j.ID, j.Spec.Kind)
 }
@@ -99,10 +100,10 @@ func (p PuppetSpec) times() map[string]*int {
 	}
 }
 
-// params joins what may be shown with what is secret.
-func (t TaskSpec) params(secret json.RawMessage) (jsontext.Value, error) {
+// joined joins what may be shown with what is secret.
+func joined(shown, secret json.RawMessage) (map[string]json.RawMessage, error) {
 	input := map[string]json.RawMessage{}
-	for _, part := range []json.RawMessage{t.Parameters, secret} {
+	for _, part := range []json.RawMessage{shown, secret} {
 		var object map[string]json.RawMessage
 		if len(part) == 0 {
 			continue
@@ -111,6 +112,14 @@ func (t TaskSpec) params(secret json.RawMessage) (jsontext.Value, error) {
 			return nil, err
 		}
 		maps.Copy(input, object)
+	}
+	return input, nil
+}
+
+func (t TaskSpec) params(secret json.RawMessage) (jsontext.Value, error) {
+	input, err := joined(t.Parameters, secret)
+	if err != nil {
+		return nil, err
 	}
 	if t.Noop {
 		input["_noop"] = json.RawMessage("true")

@@ -2,6 +2,8 @@ package job
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/action/filter"
@@ -106,7 +108,9 @@ type ScriptSpec struct {
 type ActionSpec struct {
 	Module string          `json:"module"`
 	Action string          `json:"action"`
-	Input  json.RawMessage `json:"input,omitempty"` // an object; nil is an empty one
+	Input  json.RawMessage `json:"input,omitempty"` // an object, without what is secret; nil is an empty one
+	Secret json.RawMessage `json:"-"`               // an object with the rest; see TaskSpec
+	Hidden []string        `json:"hidden,omitempty"`
 }
 
 // FileSpec is what is put on nodes, in this order.
@@ -142,6 +146,50 @@ type Targets struct {
 	Seed    *int64           `json:"seed,omitempty"`   // of the draw for Limit; nil: the first by name
 	// Settled is whom a plan found for all of this, sorted: a job gets them as they are, and nobody is looked for again. nil: nobody was looked for.
 	Settled []fleet.Certname `json:"-"`
+}
+
+// namedInText is how many nodes a text names.
+const namedInText = 10
+
+// Text says for people which nodes are meant.
+func (t Targets) Text() string {
+	var words []string
+	add := func(label string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				words = append(words, label+value)
+			}
+		}
+	}
+	if t.All {
+		add("", "all nodes")
+	}
+	add("group ", t.Group)
+	add("query ", t.Query)
+	add("application ", t.App)
+	add("", someOf(t.Nodes)...)
+	add("not ", someOf(t.Exclude)...)
+	if f := t.Filter; f != nil {
+		add("fact ", f.Facts...)
+		add("class ", f.Classes...)
+		add("module ", f.Modules...)
+		add("name ", f.Names...)
+		add("with ", f.Words...)
+		add("select ", f.Select)
+	}
+	add("limit ", t.Limit)
+	return strings.Join(words, ", ")
+}
+
+// someOf is the first names, and how many more there are.
+func someOf(nodes []fleet.Certname) (names []string) {
+	for _, node := range nodes[:min(len(nodes), namedInText)] {
+		names = append(names, string(node))
+	}
+	if more := len(nodes) - namedInText; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return names
 }
 
 // Plan is what a job would do.

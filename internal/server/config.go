@@ -116,7 +116,7 @@ type Config struct {
 	JobTimeout      time.Duration `koanf:"job_timeout" help:"how long one node's run of a job may take, if the job says nothing else"`
 	JobPollInterval time.Duration `koanf:"job_poll_interval" help:"how often a node is asked about a run that it has not finished"`
 	JobReconnect    time.Duration `koanf:"job_reconnect" help:"how long after a start of the server jobs wait for nodes to connect again"`
-	JobRetention    time.Duration `koanf:"job_retention" reload:"true" help:"how long jobs that have ended, with the output of their runs, are kept"`
+	JobRetention    time.Duration `koanf:"job_retention" reload:"true" help:"how long jobs that have ended, with the output of their runs, and records of calls are kept"`
 
 	ReleaseRetention time.Duration `koanf:"release_retention" reload:"true" help:"how long releases that have ended are kept; generations stay as generations_kept says"`
 	PreviewRetention time.Duration `koanf:"preview_retention" reload:"true" help:"how long previews that have ended are kept, and code that was stored only to be previewed"`

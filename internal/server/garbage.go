@@ -73,6 +73,7 @@ func (h housekeeper) sweep(ctx context.Context, now time.Time) {
 			return h.store.Versions.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions)
 		},
 		"jobs":           func() (int, error) { return h.store.Jobs.PruneJobs(ctx, now.Add(-c.JobRetention)) },
+		"calls":          func() (int, error) { return h.store.Calls.PruneCalls(ctx, now.Add(-c.JobRetention)) },
 		"plan jobs":      func() (int, error) { return h.store.Memos.PrunePlans(ctx, now.Add(-c.JobRetention)) },
 		"scheduled jobs": func() (int, error) { return h.store.Schedules.PruneSchedules(ctx, now.Add(-c.JobRetention)) },
 		"releases":       func() (int, error) { return h.store.Releases.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/history"
 	"github.com/tutti-project/tutti/internal/action/invoke"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
@@ -45,15 +46,19 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	nodes := p.knownNodes()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, CertificateEnds: p.store.Authority, Requests: p.ca.Requests,
-		Code:       p.deployments(),
-		Sources:    p.sources,
-		Engines:    engineStandings{p.ruby},
-		Blobs:      p.blobs,
-		Nodes:      nodes,
-		Presences:  presences{p.agents},
-		Asker:      asking{p.calls, presences{p.agents}},
-		Catalogue:  p.catalogue,
-		Invoker:    invoke.Service{Catalogue: p.catalogue, Resolver: p.resolver, Gate: gateOver(p.store), Asker: p.calls},
+		Code:      p.deployments(),
+		Sources:   p.sources,
+		Engines:   engineStandings{p.ruby},
+		Blobs:     p.blobs,
+		Nodes:     nodes,
+		Presences: presences{p.agents},
+		Asker:     asking{p.calls, presences{p.agents}},
+		Catalogue: p.catalogue,
+		Invoker: invoke.Service{
+			Catalogue: p.catalogue, Resolver: p.resolver, Gate: gateOver(p.store), Asker: p.calls, Now: time.Now,
+			Recorder: history.Keeper{Store: p.store.Calls, Log: p.log.Logger},
+		},
+		Calls:      p.store.Calls,
 		Judges:     p.resolver,
 		Targets:    p.resolver,
 		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},

@@ -30,7 +30,7 @@ var tableAreas = map[string]string{
 	"generations": "records: catalogs", "deliver": "records: catalogs", "standings": "records: catalogs",
 	"compil": "records: compilations", "input_": "records: compilations", "verifications": "records: compilations", "recorded_": "records: compilations",
 	"report": "records: reports", "events": "records: reports", "run_events": "records: events of runs", "event_": "records: events of runs",
-	"job": "records: jobs", "preview": "records: previews and releases", "release": "records: previews and releases",
+	"job": "records: jobs", "calls": "records: jobs", "preview": "records: previews and releases", "release": "records: previews and releases",
 	"agents": "records: nodes and packages", "module_": "records: nodes and packages", "set_modules": "records: nodes and packages",
 	"act": "records: audit log", "certificates": "records: certificates", "requests": "records: certificates", "backups": "records: backed-up files",
 	"versions": "records: code", "staged_": "records: code", "code_": "records: code", "blob_": "records: content",

@@ -1,4 +1,4 @@
-// Package call asks an action of many nodes at once and gathers their answers as they come. Nothing of it is stored: what changes
+// Package call asks an action of many nodes at once and gathers their answers as they come. It stores nothing: what changes
 // something is a job.
 //
 // # What becomes of a node

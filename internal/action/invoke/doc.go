@@ -1,5 +1,5 @@
 // Package invoke takes an order to call an action: it finds the action's description, checks the input with it, finds the nodes that are meant and
-// those that may be asked, and asks them. What changes something becomes a job instead; Order makes its part of the job's spec.
+// those that may be asked, asks them, and has the call recorded in short. What changes something becomes a job instead; Order makes its part of the job's spec.
 //
 // # What is checked, in this order
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/call"
+	"github.com/tutti-project/tutti/internal/action/history"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
@@ -41,12 +42,19 @@ type Asker interface {
 	Ask(ctx context.Context, q call.Question, tell func(action.Answer))
 }
 
+// Recorder writes down calls that have ended; history.Keeper does.
+type Recorder interface {
+	Keep(ctx context.Context, c history.Call)
+}
+
 // Service calls actions.
 type Service struct {
 	Catalogue Catalogue
 	Resolver  Resolver
 	Gate      Gate
 	Asker     Asker
+	Recorder  Recorder
+	Now       func() time.Time
 }
 
 // Request is a call as somebody wants it.
@@ -75,6 +83,7 @@ type Call struct {
 
 	question call.Question
 	told     []action.Answer // of nodes that are not asked
+	record   history.Call    // what is known before anybody is asked
 }
 
 // Find is the newest description of an action.
@@ -104,20 +113,24 @@ func (s Service) Order(ctx context.Context, r Request) (job.ActionSpec, error) {
 	if err != nil {
 		return job.ActionSpec{}, err
 	}
-	input, err := inputOf(a, r)
-	return job.ActionSpec{Module: r.Module, Action: r.Action, Input: json.RawMessage(input)}, err
+	schema, input, err := inputOf(a, r)
+	if err != nil {
+		return job.ActionSpec{}, err
+	}
+	shown, secret, err := schema.Split(input)
+	return job.ActionSpec{Module: r.Module, Action: r.Action, Input: json.RawMessage(shown), Secret: json.RawMessage(secret)}, err
 }
 
-func inputOf(a action.Action, r Request) (jsontext.Value, error) {
+func inputOf(a action.Action, r Request) (*action.Schema, jsontext.Value, error) {
 	schema, err := action.Compile(a.Input)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	input, err := schema.Arguments(r.Texts, r.Values)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "input of %s %s: %s", r.Module, r.Action, fault.Detail(err))
+		return nil, nil, fault.Wrap(fault.Invalid, err, "input of %s %s: %s", r.Module, r.Action, fault.Detail(err))
 	}
-	return input, nil
+	return schema, input, nil
 }
 
 // Prepare checks a call of an action that only reads.
@@ -132,15 +145,21 @@ func (s Service) Prepare(ctx context.Context, r Request) (Call, error) {
 	if err := r.check(); err != nil {
 		return Call{}, err
 	}
-	input, err := inputOf(a, r)
+	schema, input, err := inputOf(a, r)
 	if err != nil {
 		return Call{}, err
 	}
-	c := Call{Action: a}
+	shown, err := schema.Shown(input)
+	if err != nil {
+		return Call{}, err
+	}
+	actor := fleet.ActorFrom(ctx)
+	c := Call{Action: a, record: history.Call{
+		Actor: actor.Name, ActorKind: actor.Kind, Module: r.Module, Action: r.Action, Input: string(shown), Targets: r.Targets.Text(),
+	}}
 	if c.Nodes, err = s.Resolver.Resolve(ctx, r.Targets); err != nil {
 		return c, err
 	}
-	actor := fleet.ActorFrom(ctx)
 	spec := job.Spec{Kind: job.Action, Action: &job.ActionSpec{Module: r.Module, Action: r.Action}}
 	refused, err := s.Gate.RefusedTo(ctx, actor, fleet.ActionAsk, spec, c.Nodes)
 	if err != nil {
@@ -230,10 +249,18 @@ func (s Service) described(ctx context.Context, node fleet.Certname, module stri
 	return m, err
 }
 
-// Ask makes a call. Each node that is meant is told once.
+// Ask makes a call, and records it when it has ended. Each node that is meant is told once. When ctx is done, who asked has left.
 func (s Service) Ask(ctx context.Context, c Call, tell func(action.Answer)) {
-	for _, a := range c.told {
+	record := c.record
+	record.Nodes, record.Counts, record.Began = len(c.Nodes), map[action.Code]int{}, s.Now()
+	counted := func(a action.Answer) {
+		record.Counts[a.Code]++
 		tell(a)
 	}
-	s.Asker.Ask(ctx, c.question, tell)
+	for _, a := range c.told {
+		counted(a)
+	}
+	s.Asker.Ask(ctx, c.question, counted)
+	record.Ended, record.Left = s.Now(), ctx.Err() != nil
+	s.Recorder.Keep(ctx, record)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/call"
+	"github.com/tutti-project/tutti/internal/action/history"
 	"github.com/tutti-project/tutti/internal/action/invoke"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -24,7 +25,20 @@ import (
 type shop struct {
 	t     *testing.T
 	asked *call.Question
+	kept  *[]history.Call
 }
+
+func (s shop) Keep(_ context.Context, c history.Call) { *s.kept = append(*s.kept, c) }
+
+func (s shop) service() invoke.Service {
+	minute := 0
+	return invoke.Service{Catalogue: s, Resolver: s, Gate: s, Asker: s, Recorder: s, Now: func() time.Time {
+		minute++
+		return at(minute)
+	}}
+}
+
+func at(minute int) time.Time { return time.Date(2026, 11, 26, 10, minute, 0, 0, time.UTC) }
 
 func lamp(version string, actions ...action.Action) action.Module {
 	return action.Module{Name: "lamp", Version: version, Actions: actions}
@@ -33,7 +47,7 @@ func lamp(version string, actions ...action.Action) action.Module {
 func one(name string, reads bool) action.Action {
 	return action.Action{
 		Name: name, ReadOnly: reads, Timeout: 7,
-		Input:   jsontext.Value(`{"type":"object","additionalProperties":false,"required":["n"],"properties":{"n":{"type":"integer"}}}`),
+		Input:   jsontext.Value(`{"type":"object","additionalProperties":false,"required":["n"],"properties":{"n":{"type":"integer"},"key":{"writeOnly":true}}}`),
 		Results: jsontext.Value(`{}`),
 	}
 }
@@ -88,11 +102,11 @@ func (s shop) Ask(_ context.Context, q call.Question, tell func(action.Answer)) 
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	var asked call.Question
-	s := shop{t, &asked}
-	service := invoke.Service{Catalogue: s, Resolver: s, Gate: s, Asker: s}
+	var kept []history.Call
+	service := shop{t, &asked, &kept}.service()
 	ctx := fleet.WithActor(t.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "ana"})
 	all := job.Targets{Nodes: []fleet.Certname{"new", "old", "older", "bare", "mine"}}
-	request := invoke.Request{Module: "lamp", Action: "status", Texts: map[string]string{"n": "4"}, Targets: all, SkipDenied: true, Batch: 3, Sleep: time.Second}
+	request := invoke.Request{Module: "lamp", Action: "status", Texts: map[string]string{"n": "4", "key": "correct horse"}, Targets: all, SkipDenied: true, Batch: 3, Sleep: time.Second}
 	c, err := service.Prepare(ctx, request)
 	if err != nil {
 		t.Fatal(err)
@@ -113,19 +127,31 @@ func TestAsk(t *testing.T) {
 		t.Error(diff)
 	}
 	question := call.Question{
-		Module: "lamp", Action: "status", Input: jsontext.Value(`{"n":4}`), Caller: "tutti=ana", Nodes: []fleet.Certname{"new"},
+		Module: "lamp", Action: "status", Input: jsontext.Value(`{"key":"correct horse","n":4}`), Caller: "tutti=ana", Nodes: []fleet.Certname{"new"},
 		Timeout: 12 * time.Second, Batch: 3, Sleep: time.Second,
 	}
 	if diff := cmp.Diff(question, asked); diff != "" {
 		t.Error(diff)
+	}
+	record := history.Call{
+		Actor: "ana", ActorKind: fleet.UserActor, Module: "lamp", Action: "status", Input: `{"key":"(hidden)","n":4}`, Targets: "new, old, older, bare, mine",
+		Nodes: 5, Counts: map[action.Code]int{action.Done: 1, action.UnknownAction: 2, action.Denied: 2}, Began: at(1), Ended: at(2),
+	}
+	if diff := cmp.Diff([]history.Call{record}, kept); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	left, leave := context.WithCancel(ctx)
+	leave()
+	service.Ask(left, c, func(action.Answer) {})
+	if len(kept) != 2 || !kept[1].Left || kept[1].Nodes != 5 {
+		t.Errorf("of somebody who left: %+v", kept)
 	}
 }
 
 func TestWhatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	var asked call.Question
-	s := shop{t, &asked}
-	service := invoke.Service{Catalogue: s, Resolver: s, Gate: s, Asker: s}
+	service := shop{t: t, asked: &asked}.service()
 	good := invoke.Request{Module: "lamp", Action: "status", Texts: map[string]string{"n": "4"}, Targets: job.Targets{Nodes: []fleet.Certname{"new", "mine"}}}
 	for want, change := range map[string]func(*invoke.Request){
 		"no node has told of a module fan":                                                              func(r *invoke.Request) { r.Module = "fan" },

@@ -3,11 +3,17 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action/filter"
+	"github.com/tutti-project/tutti/internal/action/history"
 	"github.com/tutti-project/tutti/internal/action/invoke"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -33,9 +39,9 @@ func (nodeGate) RefusedTo(_ context.Context, actor fleet.Actor, p fleet.Permissi
 	return refused, nil
 }
 
-func someInvoker(t *testing.T) invoke.Service {
+func someInvoker(t *testing.T, records history.Store) invoke.Service {
 	t.Helper()
-	return invoke.Service{Catalogue: toldModules(t), Resolver: asNamed{}, Gate: nodeGate{}, Asker: present{}}
+	return invoke.Service{Catalogue: toldModules(t), Resolver: asNamed{}, Gate: nodeGate{}, Asker: present{}, Now: time.Now, Recorder: history.Keeper{Store: records, Log: slog.New(slog.DiscardHandler)}}
 }
 
 // halves judges: web nodes fit.
@@ -92,4 +98,74 @@ func TestAskedAnswersAreAStream(t *testing.T) {
 	if len(list.Items) != 2 || list.Items[0].Holds != "yes" || list.Items[1].Holds != "no" || list.Items[0].Parts[0].Part != "role=web" {
 		t.Errorf("%+v", list.Items)
 	}
+}
+
+// A call is recorded when it has ended, without answers and secrets. With the permission for some nodes only, one sees one's own calls.
+func TestCallsAreRecordedInShort(t *testing.T) {
+	t.Parallel()
+	b := fleetBench(t)
+	ask := func(name, body string) {
+		t.Helper()
+		if w := b.call(caller(t, name), "POST", api.Prefix+"/actions/lamp/status/ask", []byte(body)); w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	ask("admin", `{"texts":{"code":"correct horse"},"targets":{"nodes":["web-1","n-1"],"filter":{"facts":["role=web"]}}}`)
+	ask("web team", `{"targets":{"nodes":["web-1"]}}`)
+	list := get[api.List[api.ActionCall]](t, b, "operator", "/calls?limit=1")
+	if len(list.Items) != 1 || list.Items[0].ID != "c2" || list.Items[0].Actor != "web" || list.Next != "c2" {
+		t.Fatalf("%+v", list)
+	}
+	list = get[api.List[api.ActionCall]](t, b, "operator", "/calls?after=c2")
+	want := []api.ActionCall{{
+		ID: "c1", Module: "lamp", Action: "status", Input: `{"code":"(hidden)"}`, Targets: "web-1, n-1, fact role=web", Actor: "admin",
+		Nodes: 2, Counts: map[string]int{"ok": 1, "unknown action": 1},
+	}}
+	if diff := cmp.Diff(want, list.Items, cmpopts.IgnoreFields(api.ActionCall{}, "Began", "Ended")); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if one := get[api.ActionCall](t, b, "operator", "/calls/c1"); !cmp.Equal(one, list.Items[0]) || one.Ended.Before(one.Began) || one.Began.IsZero() {
+		t.Errorf("%+v", one)
+	}
+	for path, want := range map[string]int{"/calls/1": 400, "/calls/c0": 400, "/calls/c9": 404, "/calls?after=1": 400, "/calls?limit=1001": 400, "/calls?actor=zed": 200, "/calls?module=lamp": 200} {
+		if w := b.call(admin, "GET", api.Prefix+path, nil); w.Code != want {
+			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+	if own := get[api.List[api.ActionCall]](t, b, "web team", "/calls"); len(own.Items) != 1 || own.Items[0].ID != "c2" {
+		t.Errorf("of the web team: %+v", own)
+	}
+	for path, want := range map[string]int{"/calls/c2": 200, "/calls/c1": 403, "/calls?actor=admin": 403} {
+		if w := b.call(caller(t, "web team"), "GET", api.Prefix+path, nil); w.Code != want {
+			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+	if text := b.call(admin, "GET", api.Prefix+"/audit", nil).Body.String(); !strings.Contains(text, "lamp status on 2 nodes") || strings.Contains(text, "correct horse") {
+		t.Errorf("audit log: %s", text)
+	}
+}
+
+func TestSecretsOfActionsAreSealed(t *testing.T) {
+	t.Parallel()
+	b := jobBench(t)
+	body := `{"module":"lamp","action":"on","texts":{"name":"x","code":"correct horse"},"targets":{"nodes":["web-1"]}}`
+	if _, started, problem := b.order(t, "admin", "/jobs/action", body); started.Job == nil {
+		t.Fatal(problem)
+	}
+	sealed, err := b.records.Sealed(t.Context(), 1)
+	check(t, err)
+	if want := `sealed {"code":"correct horse"}`; string(sealed) != want {
+		t.Errorf("sealed: %s, want %s", sealed, want)
+	}
+	shown := get[api.Job](t, b, "operator", "/jobs/1")
+	if want := `{"module":"lamp","action":"on","input":{"bright":3,"code":"(hidden)","name":"x"}}`; string(shown.Order) != want {
+		t.Errorf("order: %s, want %s", shown.Order, want)
+	}
+	for _, path := range []string{"/jobs", "/jobs/1", "/audit"} {
+		if text := b.gets(t, "GET", path, "", 200); strings.Contains(text, "correct horse") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	end(t, b.records, 1, func(fleet.Certname) (int, string) { return 0, "" })
+	b.gets(t, "POST", "/jobs/1/rerun", `{"only":"all"}`, 400, "job 1 was given code, which was hidden and is forgotten", "tutti action run lamp on")
 }

@@ -169,6 +169,7 @@ func actionFields(text []byte) ([]api.ActionField, error) {
 	for _, f := range schema.Fields() {
 		field := api.ActionField{
 			Name: f.Name, Title: f.Title, Description: f.Description, Type: f.Type, Format: f.Format, Values: slices.Clone(f.Enum), Required: f.Required, MaxLength: f.MaxLength,
+			Sensitive: f.Hidden,
 		}
 		if f.Default != nil {
 			if field.Default, err = json.Marshal(f.Default); err != nil {

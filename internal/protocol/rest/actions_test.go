@@ -32,9 +32,9 @@ func toldModules(t *testing.T) *catalogue.Service {
 			Actions: []action.Action{{
 				Name: "on", Description: "Switch one on", Timeout: 7, Aggregates: []action.Aggregate{{Function: action.Summary, Field: "state"}},
 				Input: jsontext.Value(`{"type":"object","required":["name"],"properties":{
-					"bright":{"type":"integer","default":3},"name":{"type":"string","title":"Name","description":"Of the lamp.","maxLength":9,"x-order":1}}}`),
+					"bright":{"type":"integer","default":3},"code":{"type":"string","writeOnly":true},"name":{"type":"string","title":"Name","description":"Of the lamp.","maxLength":9,"x-order":1}}}`),
 				Results: jsontext.Value(`{"properties":{"state":{"type":"string","enum":["on","off"]}}}`),
-			}, {Name: "status", ReadOnly: true, Display: action.Always, Input: jsontext.Value(`{}`), Results: jsontext.Value(`{}`)}},
+			}, {Name: "status", ReadOnly: true, Display: action.Always, Input: jsontext.Value(`{"properties":{"code":{"type":"string","writeOnly":true}}}`), Results: jsontext.Value(`{}`)}},
 		}
 		text := m.Text()
 		set := action.NewSet(append(more, action.ListedOf(m)))
@@ -112,6 +112,7 @@ func TestActionShow(t *testing.T) {
 	want := []api.ActionField{
 		{Name: "name", Title: "Name", Description: "Of the lamp.", Type: "string", Required: true, MaxLength: 9},
 		{Name: "bright", Title: "bright", Type: "integer", Default: []byte("3")},
+		{Name: "code", Title: "code", Type: "string", Sensitive: true},
 	}
 	on := m.Actions[0]
 	if diff := cmp.Diff(want, on.Inputs); diff != "" || on.Display != "failed" || on.Timeout != 7 || on.Aggregates[0].Function != "summary" {

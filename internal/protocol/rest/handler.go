@@ -33,6 +33,7 @@ type Config struct {
 	Asker              Asker
 	Catalogue          Catalogue
 	Invoker            Invoker
+	Calls              CallRecords
 	Judges             Judges
 	Lookups            Lookups
 	Targets            Targets
@@ -156,6 +157,7 @@ func (h *Handler) areas(c Config) []area {
 		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, asker: c.Asker},
 		&groups{groups: c.Groups, classifier: c.Classifier, doubts: c.GroupDoubts},
 		&calls{gate: h.gate, streams: follow, roster: there, invoker: c.Invoker, judges: c.Judges},
+		&pastCalls{gate: h.gate, calls: c.Calls},
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},
 		&tasks{tasks: c.Tasks},

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action/history/historytest"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
@@ -237,6 +238,7 @@ type bench struct {
 	held      *deliveries
 	jobs      *job.Service
 	records   *jobtest.Store // of jobs
+	calls     *historytest.Store
 	preview   *previewtest.Store
 	stored    *releasetest.Store
 	policies  *policy.Service
@@ -292,6 +294,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
 	})
 	b.known = known
+	b.calls = historytest.NewStore()
 	b.happened = eventtest.NewStore()
 	settings := event.DefaultSettings()
 	settings.Poll = 10 * time.Millisecond
@@ -301,7 +304,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
 		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Sources: newSources(t, blobs), Engines: someEngines{}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t), Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
+		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t, b.calls), Calls: b.calls, Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobOrders: b.jobs, JobFiles: b.records,

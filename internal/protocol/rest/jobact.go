@@ -3,8 +3,10 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -101,6 +103,12 @@ func (h *orders) orderAgain(ctx context.Context, old job.Job, request api.JobRer
 		made, err := h.taskSpec(ctx, fresh)
 		s.Task = made.Task
 		return s, err
+	}
+	if s.Kind == job.Action && len(s.Action.Hidden) > 0 {
+		return s, &fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("job %d was given %s, which was hidden and is forgotten", old.ID, strings.Join(s.Action.Hidden, ", ")),
+			Hint: fmt.Sprintf("call the action anew: tutti action run %s %s", s.Action.Module, s.Action.Action),
+		}
 	}
 	if len(request.Params)+len(request.Texts) > 0 {
 		return s, fault.New(fault.Invalid, "field params: job %d is no task and has none", old.ID)

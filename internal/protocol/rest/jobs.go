@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -266,30 +265,7 @@ func places(plan job.Plan) (layer map[fleet.Certname]int, waits map[fleet.Certna
 
 // auditText is what the audit log says of an order. The values of parameters are not in it.
 func auditText(s job.Spec) string {
-	return strings.TrimSpace(string(s.Kind)+" "+titleOf(s)) + " on " + targetText(s.Targets)
-}
-
-func targetText(t job.Targets) string {
-	var words []string
-	if t.All {
-		words = append(words, "all nodes")
-	}
-	if t.Group != "" {
-		words = append(words, "group "+t.Group)
-	}
-	if t.Query != "" {
-		words = append(words, "query "+t.Query)
-	}
-	if t.App != "" {
-		words = append(words, "application "+t.App)
-	}
-	for _, node := range t.Nodes[:min(len(t.Nodes), maxDeniedNamed)] {
-		words = append(words, string(node))
-	}
-	if more := len(t.Nodes) - maxDeniedNamed; more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(words, ", ")
+	return strings.TrimSpace(string(s.Kind)+" "+titleOf(s)) + " on " + s.Targets.Text()
 }
 
 // allowOwn returns nil when who asks has the permission without scope; with one, when the job

@@ -104,7 +104,11 @@ func orderOf(s job.Spec) json.RawMessage {
 	case job.File:
 		order = s.File
 	case job.Action:
-		order = s.Action
+		order = struct {
+			Module string                     `json:"module"`
+			Action string                     `json:"action"`
+			Input  map[string]json.RawMessage `json:"input"`
+		}{s.Action.Module, s.Action.Action, withHidden(s.Action.Input, s.Action.Hidden)}
 	}
 	text, err := json.Marshal(order)
 	if err != nil {
@@ -113,19 +117,24 @@ func orderOf(s job.Spec) json.RawMessage {
 	return text
 }
 
-// taskView is a task and its parameters, with the names alone of those that are hidden.
+// taskView is a task and its parameters.
 func taskView(t job.TaskSpec) any {
-	parameters := map[string]json.RawMessage{}
-	if len(t.Parameters) > 0 {
-		_ = json.Unmarshal(t.Parameters, &parameters) // they are an object: they were checked
-	}
-	for _, name := range t.Hidden {
-		parameters[name] = json.RawMessage(hidden)
-	}
 	return struct {
 		Task       string                     `json:"task"`
 		Parameters map[string]json.RawMessage `json:"parameters"`
-	}{t.Name, parameters}
+	}{t.Name, withHidden(t.Parameters, t.Hidden)}
+}
+
+// withHidden are the members of an object, with the names alone of those that are hidden.
+func withHidden(object json.RawMessage, names []string) map[string]json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if len(object) > 0 {
+		_ = json.Unmarshal(object, &members) // it is an object: it was checked
+	}
+	for _, name := range names {
+		members[name] = json.RawMessage(hidden)
+	}
+	return members
 }
 
 // runOf is a run as the API shows it.

@@ -30,6 +30,7 @@ type Store struct {
 	Authority     *Authority
 	Backups       *Backups
 	BlobMarks     *BlobMarks
+	Calls         *Calls
 	Catalogs      *Catalogs
 	Catalogue     *Catalogue
 	CodeChecks    *CodeChecks
@@ -65,7 +66,7 @@ func newStore(b *base) *Store {
 	return &Store{
 		base:   b,
 		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
-		Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
+		Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
 		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
 		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Schedules: &Schedules{b}, Usage: &Usage{b},

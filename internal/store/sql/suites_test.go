@@ -10,6 +10,8 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/action/catalogue/cataloguetest"
+	"github.com/tutti-project/tutti/internal/action/history"
+	"github.com/tutti-project/tutti/internal/action/history/historytest"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/broker/brokertest"
 	"github.com/tutti-project/tutti/internal/cas"
@@ -131,6 +133,35 @@ func TestCatalogue(t *testing.T) {
 		cataloguetest.RunStore(t, func(t *testing.T) catalogue.Store {
 			t.Helper()
 			return open(t).Catalogue
+		})
+	})
+}
+
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		historytest.RunStore(t, func(t *testing.T) history.Store {
+			t.Helper()
+			return open(t).Calls
+		})
+		t.Run("there are never more than so many", func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			for _, module := range []string{"first", "second", "third"} {
+				_, err := s.Calls.SaveCall(t.Context(), history.Call{Module: module})
+				check(t, err)
+			}
+			check(t, s.write(t.Context(), func(ctx context.Context, q querier) error { // as if so many had come between the first and the second
+				_, err := q.exec(ctx, "UPDATE calls SET id = id - $1 WHERE module = 'first'", history.MaxCalls)
+				return err
+			}))
+			_, err := s.Calls.SaveCall(t.Context(), history.Call{Module: "fourth"})
+			check(t, err)
+			calls, err := s.Calls.Calls(t.Context(), history.Page{Limit: 9})
+			if err != nil || len(calls) != 3 || calls[2].Module != "second" {
+				t.Errorf("%+v, %v", calls, err)
+			}
 		})
 	})
 }
