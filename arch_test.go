@@ -73,6 +73,7 @@ var ranks = map[string]int{
 	"internal/release":              12,
 	"internal/target":               12,
 	"internal/action/invoke":        12,
+	"internal/action/supply":        12,
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":       20,
 	"internal/compiler/worktree":   20,

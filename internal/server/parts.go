@@ -80,24 +80,26 @@ type parts struct {
 	deliver     *deliver.Service
 	wanter      *compile.Wanter
 	hinter      *deliver.Hinter
-	access      *rbac.Access
-	audit       *rbac.Audit
-	chain       *rbac.Chain
-	bodies      *budget
-	jobs        *job.Service
-	departures  departures
-	previews    *preview.Service
-	judge       preview.Judge
-	releases    *release.Service
-	policies    *policy.Service
-	events      *event.Service
-	housekeeper housekeeper
-	register    *broker.Register // of agents that were connected
-	calls       *call.Caller
-	catalogue   *catalogue.Service
-	agents      agents
-	broker      *broker.Broker // these two: see openBroker
-	sockets     *websocket.Server
+	// moduleHinter tells nodes that their code may supply other modules of actions.
+	moduleHinter *deliver.Hinter
+	access       *rbac.Access
+	audit        *rbac.Audit
+	chain        *rbac.Chain
+	bodies       *budget
+	jobs         *job.Service
+	departures   departures
+	previews     *preview.Service
+	judge        preview.Judge
+	releases     *release.Service
+	policies     *policy.Service
+	events       *event.Service
+	housekeeper  housekeeper
+	register     *broker.Register // of agents that were connected
+	calls        *call.Caller
+	catalogue    *catalogue.Service
+	agents       agents
+	broker       *broker.Broker // these two: see openBroker
+	sockets      *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
