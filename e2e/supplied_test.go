@@ -91,7 +91,9 @@ esac
 	}
 	deploy()
 	until("the next version", func() bool { return strings.Contains(reads(), `"says": "three"`) })
-	until("no problems", func() bool { return !strings.Contains(s.tutti(t, "action", "list", "--problems", "-o", "json"), "diary") })
+	until("no problems", func() bool {
+		return !strings.Contains(s.tutti(t, "action", "list", "--problems", "-o", "json"), "diary")
+	})
 	write(t, gate, "")
 	if text := s.tutti(t, "job", "watch", job, "-o", "json"); !strings.Contains(text, `{\"says\":\"one\"}`) {
 		t.Errorf("what ran while its module was replaced: %s", text)

@@ -28,7 +28,8 @@ func TestSupply(t *testing.T) {
 	}
 	s := action.NewSupply("production", []action.Supplied{
 		suppliedModule("zoo", "twice"), suppliedModule("b", "good", suppliedFile("lib/x.py", 5)), suppliedModule("ark", "twice"), suppliedModule("c", "twice"), many,
-		{Name: "empty", Module: "a"}, suppliedModule("a", "-odd"), suppliedModule("a", "huge", suppliedFile("x", 200<<20), suppliedFile("y", 200<<20)),
+		{Name: "empty", Module: "a"},
+		suppliedModule("a", "-odd"), suppliedModule("a", "huge", suppliedFile("x", 200<<20), suppliedFile("y", 200<<20)),
 		suppliedModule("a", "up", suppliedFile("../x", 1)), suppliedModule("a", "drive", suppliedFile("c:x", 1)),
 	})
 	want := map[string]string{

@@ -36,9 +36,7 @@ func (b *modules) replace(all map[string]Module) {
 	if b.former == nil {
 		b.former = map[string]Module{}
 	}
-	for name, m := range b.now {
-		b.former[name] = m
-	}
+	maps.Copy(b.former, b.now)
 	for name := range all {
 		delete(b.former, name)
 	}
