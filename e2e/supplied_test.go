@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -103,10 +105,18 @@ esac
 	d.kill()
 	d.start(t)
 	d.connectedTo(t, "localhost:"+s.port())
+	life := func(n int, kinds string) string {
+		return strings.Join(strings.Fields(s.tutti(t, "event", "list", "--node", "web-1", "--kind", kinds, "--limit", fmt.Sprint(n), "-o", "csv", "--columns", "status")), " ")
+	}
+	until("its life in the stream", func() bool { return strings.HasPrefix(life(4, "startup,connect,shutdown,disconnect"), "status startup connect disconnect") })
 	until("the same after a restart", func() bool { return strings.Contains(reads(), `"says": "three"`) })
 	if err := os.RemoveAll(filepath.Join(control, "modules/diary/tutti")); err != nil {
 		t.Fatal(err)
 	}
+	d.end(syscall.SIGTERM)
+	until("its end in the stream", func() bool { return life(2, "startup,connect,shutdown,disconnect") == "status disconnect shutdown" })
+	d.start(t)
+	d.connectedTo(t, "localhost:"+s.port())
 	deploy()
 	until("that it is gone", func() bool {
 		kept, err := filepath.Glob(filepath.Join(d.dir, "data", "modules", "*", "notes"))

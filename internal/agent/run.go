@@ -49,6 +49,7 @@ type daemon struct {
 	link       *connection.Link
 	started    time.Time
 	sender     atomic.Pointer[events.Sender] // nil until events can be sent
+	begun      atomic.Bool                   // a server was told that the process began
 	introduced atomic.Value                  // ID of the newest message that said what this agent is: a string
 
 	catalogs *catalogs

@@ -20,6 +20,7 @@ type AgentTold struct {
 	Version string `json:"version"` // of the agent
 	OS      string `json:"os"`      // as Go calls it
 	Arch    string `json:"arch"`
+	Begun   bool   `json:"begun,omitzero"` // its process began, and no server was told of that yet
 }
 
 // ListResults are the results of modules list.
