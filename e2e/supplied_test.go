@@ -108,7 +108,9 @@ esac
 	life := func(n int, kinds string) string {
 		return strings.Join(strings.Fields(s.tutti(t, "event", "list", "--node", "web-1", "--kind", kinds, "--limit", fmt.Sprint(n), "-o", "csv", "--columns", "status")), " ")
 	}
-	until("its life in the stream", func() bool { return strings.HasPrefix(life(4, "startup,connect,shutdown,disconnect"), "status startup connect disconnect") })
+	until("its life in the stream", func() bool {
+		return strings.HasPrefix(life(4, "startup,connect,shutdown,disconnect"), "status startup connect disconnect")
+	})
 	until("the same after a restart", func() bool { return strings.Contains(reads(), `"says": "three"`) })
 	if err := os.RemoveAll(filepath.Join(control, "modules/diary/tutti")); err != nil {
 		t.Fatal(err)
