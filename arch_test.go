@@ -78,6 +78,7 @@ var ranks = map[string]int{
 	"internal/action/invoke":        12,
 	"internal/job/submit":           12,
 	"internal/job/schedule":         13, // it submits
+	"internal/action/supply":        12,
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":         20,
 	"internal/compiler/worktree":     20,

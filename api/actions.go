@@ -52,7 +52,7 @@ type ActionModule struct {
 type ActionModuleVersion struct {
 	Version  string `json:"version,omitempty"`
 	Digest   string `json:"digest"`   // of its metadata
-	Provider string `json:"provider"` // built-in, external or choria
+	Provider string `json:"provider"` // built-in, external, choria or code
 	Nodes    int    `json:"nodes"`    // that have it
 }
 

@@ -42,7 +42,7 @@ type EventStreamRequest struct {
 	Where       string `query:"where"` // a condition on nodes
 	Job         string `query:"job"`
 	Environment string `query:"environment"`
-	Kind        string `query:"kind"`   // begin, resource, missing, end, alarm
+	Kind        string `query:"kind"`   // begin, resource, missing, end, alarm, startup, connect, shutdown, disconnect
 	Status      string `query:"status"` // success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted
 	Type        string `query:"type"`   // of the resource
 }
@@ -61,14 +61,14 @@ type EventListRequest struct {
 	Type        string `query:"type"`
 }
 
-// Event is one thing that happened in a Puppet run.
+// Event is one thing that happened in a Puppet run, or to a node's agent; that belongs to no run.
 type Event struct {
 	Number      int64           `json:"number"` // grows over all runs
 	Node        string          `json:"node"`
 	Run         string          `json:"run"`           // the transaction_uuid of its report
 	Job         string          `json:"job,omitempty"` // that ordered the run
 	N           int             `json:"n"`             // its number in the run
-	Kind        string          `json:"kind"`          // begin, resource, missing, end, alarm
+	Kind        string          `json:"kind"`          // begin, resource, missing, end, alarm, startup, connect, shutdown, disconnect
 	Time        time.Time       `json:"time"`
 	StoredAt    time.Time       `json:"stored_at"`
 	Environment string          `json:"environment,omitempty"`
@@ -87,7 +87,7 @@ type Event struct {
 	Line        int             `json:"line,omitempty"`
 	Containment []string        `json:"containment,omitempty"`
 	Pending     int             `json:"pending,omitempty"`  // of end: how many resources noop kept from changing
-	Missing     int             `json:"missing,omitempty"`  // of missing: how many events the node had to drop
+	Missing     int             `json:"missing,omitempty"`  // of missing: how many events the node had to drop; of agents: how many before this one are not listed
 	Version     string          `json:"version,omitempty"`  // of end: the version that was applied
 	Reported    bool            `json:"reported,omitempty"` // it was made from the run's report
 }

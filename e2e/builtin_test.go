@@ -46,7 +46,7 @@ func TestBuiltInModulesAnswer(t *testing.T) {
 	if err := json.Unmarshal(ctl.ask(d.uri(), "rpcutil", "daemon_stats", `{}`).Results, &stats); err != nil || stats.PID != status.Process {
 		t.Errorf("%+v, %v; the agent is process %d", stats, err, status.Process)
 	}
-	if all := strings.Join(stats.Agents, " "); !strings.Contains(all, "filemgr package process") || !strings.Contains(all, "task") {
+	if all := strings.Join(stats.Agents, " "); !strings.Contains(all, "filemgr modules package ping process") || !strings.Contains(all, "task") {
 		t.Errorf("modules %s", all)
 	}
 	path := filepath.Join(d.dir, "touched")

@@ -14,6 +14,9 @@ import (
 	"github.com/tutti-project/tutti/api"
 )
 
+// runKinds are the kinds of events of runs: agents that come and go are in the stream, too.
+const runKinds = "begin,resource,missing,end"
+
 // gated is a catalog whose run goes on when the test says so: an exec waits for a file before each step.
 const gated = `
 file { "${facts['scratch']}/first": content => 'x' }
@@ -50,7 +53,7 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	d.start(t)
 	d.connectedTo(t, "localhost:"+s.port())
 
-	tail := exec.CommandContext(t.Context(), binary, "event", "tail", "--after", "0", "-o", "jsonl")
+	tail := exec.CommandContext(t.Context(), binary, "event", "tail", "--after", "0", "--kind", runKinds, "-o", "jsonl")
 	seen, said := &buffer{}, &buffer{}
 	tail.Env, tail.Stdout, tail.Stderr, tail.WaitDelay = append(slices.Clone(s.env), "TUTTI_DATA="+s.data), seen, said, 5*time.Second
 	if err := tail.Start(); err != nil {

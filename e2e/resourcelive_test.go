@@ -54,7 +54,7 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 	says(0, `(?s)NODES +COLOR +FOR EXAMPLE\n1 +green +web-2\n1 +red +web-1\n.*2 variants, which differ in color.*2 of 2 nodes answered ok`, "lamp", "hall", "--all")
 	says(0, `(?s)^title,variants,nodes,differing\nhall,2,2,color\n`, "lamp", "--all", "-o", "csv")
 	says(0, `(?s)NODES +FOR EXAMPLE\n2 +web-1 web-2\n.*the same everywhere`, "file", file, "--all")
-	says(0, `drift`, "lamp", "hall", "--all", "--with-catalog", "-o", "csv")
+	says(0, `drift,last_report\n1,green,web-2,,no report on 1 node\n`, "lamp", "hall", "--all", "--with-catalog", "--with-report", "-o", "csv")
 	says(4, `(?s)same on 2 nodes: web-1, web-2 +aborted\n.*give expensive=true.*`, "file", "--all")
 
 	// The code is what Puppet reads, and holds on this machine.

@@ -31,7 +31,7 @@ func followEvents(t *testing.T, s *server) *seenEvents {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- client.FollowEvents(ctx, api.EventStreamRequest{After: "0"}, func(e api.Event) error {
+		ended <- client.FollowEvents(ctx, api.EventStreamRequest{After: "0", Kind: runKinds}, func(e api.Event) error {
 			seen.mu.Lock()
 			defer seen.mu.Unlock()
 			seen.events = append(seen.events, e)
@@ -166,7 +166,7 @@ func (s *storm) expect(stream, reports map[string]said, node string, a sim.Appli
 // listEvents lists the events of simulated nodes, the oldest first.
 func listEvents(t *testing.T, s *server) (events []api.Event) {
 	t.Helper()
-	client, request := apiClient(t, s), api.EventListRequest{Limit: 1000}
+	client, request := apiClient(t, s), api.EventListRequest{Limit: 1000, Kind: runKinds}
 	for {
 		page, err := api.EventList.Call(t.Context(), client, request)
 		if err != nil {

@@ -45,6 +45,7 @@ const (
 	BuiltIn  Provider = "built-in" // the agent itself
 	External Provider = "external" // an executable, as pxp-agent runs it
 	Choria   Provider = "choria"   // an executable, as Choria runs it
+	FromCode Provider = "code"     // an executable that the code of the node's environment supplies
 )
 
 // Action is one thing that a module does.

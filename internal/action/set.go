@@ -118,7 +118,7 @@ func ParseSet(text []byte) (Set, error) {
 }
 
 func (l Listed) check() error {
-	if !slices.Contains([]Provider{BuiltIn, External, Choria}, l.Provider) {
+	if !slices.Contains([]Provider{BuiltIn, External, Choria, FromCode}, l.Provider) {
 		return fault.New(fault.Invalid, "field provider: %.40q is no provider", l.Provider)
 	}
 	if l.Digest == "" {

@@ -44,15 +44,15 @@ func BuiltIns() ([]action.Module, error) {
 	return all, nil
 }
 
-// builtins are those of this agent, on a node. modules says which modules the node has, when the agent runs.
-func (d *daemon) builtins(n orders.Node, modules func() []orders.Module) ([]orders.Module, error) {
+// builtins are those of this agent, on a node.
+func (d *daemon) builtins(n orders.Node) ([]orders.Module, error) {
 	all, data := builtins(puppet.Config{
 		Puppet: func() (string, error) { return findPuppet(d.Puppet) }, Settings: d.settingsFile(),
 		Run: orders.PreparePuppet(n), Resource: resource.Apply(d.resources()),
 	})
 	all = append(all, resource.Module(d.resources()), resource.Puppetral(d.resources()), self.Module(self.Config{
 		Version: d.Version, ConfigFile: filepath.Join(d.Dir, ConfigFile), Started: d.started, Data: data,
-		Facts: d.facts.last, Classes: d.classes, Counts: d.counts, Modules: func() []action.Module { return described(modules()) },
+		Facts: d.facts.last, Classes: d.classes, Counts: d.counts, Modules: func() []action.Module { return described(d.engine.Modules()) },
 	}))
 	program := []string{d.Binary, "errand", "action", "--settings", d.settingsFile()}
 	if d.Puppet != "" {

@@ -129,7 +129,7 @@ func TestBuiltInsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	d := testDaemon(t)
 	d.Puppet = "/opt/x/puppet"
-	own, err := d.builtins(orders.Node{}, func() []orders.Module { return nil })
+	own, err := d.builtins(orders.Node{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestIdleModulesCostLittle(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := used()
-	own, err := d.builtins(orders.Node{}, func() []orders.Module { return nil })
+	own, err := d.builtins(orders.Node{})
 	cost := used() - before
 	if err != nil || cost > 1<<20 {
 		t.Errorf("%d bytes, %v", cost, err)

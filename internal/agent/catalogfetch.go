@@ -19,7 +19,7 @@ const (
 
 // pointer asks what this node may have; nil: what it has already.
 func (c *catalogs) pointer(ctx context.Context, server, tag string) (*pxp.CatalogPointer, string, error) {
-	status, header, text, err := c.get(ctx, server, pointerPath, tag, maxPointerBytes, pointerTime)
+	status, header, text, err := get(ctx, c.client, server, pointerPath, tag, maxPointerBytes, pointerTime)
 	if err != nil {
 		return nil, "", err
 	}
@@ -41,7 +41,7 @@ func (c *catalogs) fetch(ctx context.Context, server, digest string) error {
 	if intact(c.document(digest), digest) {
 		return nil
 	}
-	status, _, text, err := c.get(ctx, server, documentPath+digest, "", maxDocumentBytes, documentTime)
+	status, _, text, err := get(ctx, c.client, server, documentPath+digest, "", maxDocumentBytes, documentTime)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *catalogs) fetch(ctx context.Context, server, digest string) error {
 }
 
 // get asks a server, within a time and a number of bytes.
-func (c *catalogs) get(ctx context.Context, server, path, tag string, most int64, limit time.Duration) (int, http.Header, []byte, error) {
+func get(ctx context.Context, client *http.Client, server, path, tag string, most int64, limit time.Duration) (int, http.Header, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+path, http.NoBody)
@@ -65,7 +65,7 @@ func (c *catalogs) get(ctx context.Context, server, path, tag string, most int64
 	if tag != "" {
 		r.Header.Set("If-None-Match", tag)
 	}
-	response, err := c.client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return 0, nil, nil, unreachable(ctx, server, err)
 	}

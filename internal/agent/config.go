@@ -37,13 +37,16 @@ type Config struct {
 	ActionPolicies string        `koanf:"action_policies" help:"directory of action policy files as MCollective has them, MODULE.policy: who may ask for which action; they can only forbid; empty: none"`
 	ModulesDir     string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent or Choria has them; empty: none"`
 	ModulesConfig  string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf or NAME.cfg; empty: DIR/modules"`
-	TypesAllowed   []string      `koanf:"resource_types_allowed" help:"types of which 'resource apply' may change resources of this node; with neither this nor resource_types_denied: none"`
-	TypesDenied    []string      `koanf:"resource_types_denied" help:"types of which it may not; all others it may then"`
-	NamesAllowed   []string      `koanf:"resource_names_allowed" help:"the only resources of their types that it may change, as type[name]"`
-	NamesDenied    []string      `koanf:"resource_names_denied" help:"resources that it may not change, as type[name]"`
-	AllowManaged   bool          `koanf:"resource_allow_managed" help:"it may also change resources that Puppet manages"`
-	Puppet         string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
-	MaxConcurrent  int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
+	// EnvironmentModules is on by default: code that a node's catalogs are made of is trusted as far as modules of actions are.
+	EnvironmentModules bool `koanf:"environment_modules" help:"use the modules of actions that the code of the node's environment supplies, MODULE/tutti/NAME; false: none"`
+
+	TypesAllowed  []string `koanf:"resource_types_allowed" help:"types of which 'resource apply' may change resources of this node; with neither this nor resource_types_denied: none"`
+	TypesDenied   []string `koanf:"resource_types_denied" help:"types of which it may not; all others it may then"`
+	NamesAllowed  []string `koanf:"resource_names_allowed" help:"the only resources of their types that it may change, as type[name]"`
+	NamesDenied   []string `koanf:"resource_names_denied" help:"resources that it may not change, as type[name]"`
+	AllowManaged  bool     `koanf:"resource_allow_managed" help:"it may also change resources that Puppet manages"`
+	Puppet        string   `koanf:"puppet" help:"path of puppet; empty: looked for"`
+	MaxConcurrent int      `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
 
 	Runs        string        `koanf:"runs" help:"scheduled: this agent lets Puppet run by itself; off: only when it is ordered to"`
 	RunInterval time.Duration `koanf:"run_interval" help:"between scheduled runs"`
@@ -69,10 +72,13 @@ type Config struct {
 // Default is an agent's configuration when nothing is said.
 func Default() Config {
 	return Config{
-		Dir:             defaultDir(),
-		PCPVersion:      2,
-		Renew:           60 * 24 * time.Hour,
-		MaxConcurrent:   8,
+		Dir:           defaultDir(),
+		PCPVersion:    2,
+		Renew:         60 * 24 * time.Hour,
+		MaxConcurrent: 8,
+
+		EnvironmentModules: true,
+
 		Runs:            RunsOff,
 		RunInterval:     30 * time.Minute,
 		CatalogPoll:     15 * time.Minute,

@@ -12,9 +12,13 @@ func (d *daemon) introduce() {
 	if len(d.primaries()) == 0 {
 		return // no server of Tutti
 	}
-	m := d.engine.Introduction(pxp.AgentTold{Version: d.Version, OS: runtime.GOOS, Arch: runtime.GOARCH})
+	begun := d.begun.CompareAndSwap(false, true)
+	m := d.engine.Introduction(pxp.AgentTold{Version: d.Version, OS: runtime.GOOS, Arch: runtime.GOARCH, Begun: begun})
 	d.introduced.Store(m.ID)
 	if err := d.link.Send(m); err != nil {
+		if begun {
+			d.begun.Store(false)
+		}
 		d.log.Debug("the server is not told which modules this agent has; it is with the next connection", "err", err)
 	}
 }

@@ -42,15 +42,21 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 		return nil, errors.Join(err, kept.Close())
 	}
 	d.cache = files.New(files.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
+	if d.supplied, err = d.newSupplied(); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	modules, err := d.modules(ctx)
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
 	d.engine = orders.New(orders.Config{
-		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Problems: action.Unusable(d.problems), Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
+		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Problems: action.Unusable(d.problems), SuppliesChanged: d.supplies.give, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
+	if loaded, problems, _ := d.supplied.load(ctx, false); len(loaded)+len(problems) > 0 { // what is not here is fetched when a server is there
+		d.engine.Supply(loaded, problems)
+	}
 	if d.schedule, err = d.newSchedule(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
@@ -86,7 +92,7 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 		n.Puppet = d.Puppet // it may be installed later
 	}
 	all := append(orders.Modules(n), orders.Catalog(d.told))
-	own, err := d.builtins(n, func() []orders.Module { return all })
+	own, err := d.builtins(n)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,15 +49,18 @@ type daemon struct {
 	link       *connection.Link
 	started    time.Time
 	sender     atomic.Pointer[events.Sender] // nil until events can be sent
+	begun      atomic.Bool                   // a server was told that the process began
 	introduced atomic.Value                  // ID of the newest message that said what this agent is: a string
 
 	catalogs *catalogs
 	reports  *reports
 	facts    *submitter
-	problems []action.Problem // modules that cannot be used
+	problems []action.Problem // modules of modules_dir that cannot be used
+	supplied *supplied
 	schedule *schedule.Engine // nil: runs are off
 	changed  signal           // there may be another catalog
 	applyNow atomic.Bool      // and it shall be applied at once
+	supplies signal           // the environment's code may supply other modules
 	unsent   signal           // there may be reports to deliver, and somebody to take them
 }
 
@@ -68,7 +72,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	id.Log = log
-	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC(), changed: newSignal(), unsent: newSignal()}
+	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC(), changed: newSignal(), supplies: newSignal(), unsent: newSignal()}
 	if err := makeDir(c.Data); err != nil {
 		return err
 	}
@@ -108,6 +112,7 @@ func (d *daemon) serve(ctx context.Context, socket *statusSocket) error {
 	start(ending, d.keepHouse)
 	start(ending, d.keepCertificates)
 	start(ending, d.keepCatalogs)
+	start(ending, d.keepSupplied)
 	start(ending, d.keepReports)
 	start(ending, d.facts.Run)
 	start(ending, d.keepEvents)
@@ -134,7 +139,10 @@ func (d *daemon) connected() {
 	d.engine.Connected(d.send)
 	d.introduce()
 	d.unsent.give()
-	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), d.changed.give) //nolint:gosec // no secret
+	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), func() { //nolint:gosec // no secret
+		d.changed.give()
+		d.supplies.give()
+	})
 	d.facts.back.give()
 	if r := d.sender.Load(); r != nil {
 		r.Connected()
@@ -200,7 +208,7 @@ func (d *daemon) status() (Status, error) {
 		s.Connection.Since = &since
 	}
 	s.Facts = d.facts.status()
-	s.ModuleProblems = d.problems
+	s.ModuleProblems = slices.Concat(d.problems, d.supplied.unusable())
 	s.count(records, func(r orders.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
 	return s, nil
 }

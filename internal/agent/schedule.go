@@ -158,6 +158,7 @@ func (d *daemon) told(c pxp.CatalogChange) {
 		d.applyNow.Store(true)
 	}
 	d.changed.give()
+	d.supplies.give() // a release may come with another version of the code
 }
 
 // keepCatalogs fetches the catalog when there may be another one: after connecting, after a hint, and from time to time.

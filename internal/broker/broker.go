@@ -50,8 +50,8 @@ type Config struct {
 	// Joined is told of every session when it is in the inventory. It must not
 	// block. Nil: nobody wants to know.
 	Joined func(Presence)
-	// Left is told of every session that ended and that no later one has replaced. It must not block. Nil: nobody wants to know.
-	Left func(Presence)
+	// Left is told of every session that ended and that no later one has replaced, and why. It must not block. Nil: nobody wants to know.
+	Left func(Presence, Farewell)
 	// AccessLog tells whether every message is logged.
 	AccessLog func() bool
 	Log       *slog.Logger
@@ -68,7 +68,7 @@ func (c Config) withDefaults() Config {
 		c.Joined = func(Presence) {}
 	}
 	if c.Left == nil {
-		c.Left = func(Presence) {}
+		c.Left = func(Presence, Farewell) {}
 	}
 	if c.AccessLog == nil {
 		c.AccessLog = func() bool { return true }

@@ -19,6 +19,9 @@ type Farewell struct {
 // MaxReasonBytes fits into a close frame beside the code.
 const MaxReasonBytes = 123
 
+// Ends says whether a client said that its process ends.
+func (f Farewell) Ends() bool { return f.Code == Stopping.Code && f != Stopping }
+
 func (f Farewell) Error() string { return fmt.Sprintf("%d %s", f.Code, f.Reason) }
 
 // The farewells that this package says. Codes and texts are the original's where it has any.

@@ -79,7 +79,9 @@ func TestWhoAnswersNothingIsAskedNowAndThen(t *testing.T) {
 func TestWhoLeftIsTold(t *testing.T) {
 	t.Parallel()
 	var left []wire.URI
-	b := open(t, func(c *broker.Config) { c.Left = func(who broker.Presence) { left = append(left, who.URI) } })
+	b := open(t, func(c *broker.Config) {
+		c.Left = func(who broker.Presence, _ broker.Farewell) { left = append(left, who.URI) }
+	})
 	first := join(t, b, "pcp://web1/agent")
 	second := join(t, b, "pcp://web1/agent")
 	first.Leave(broker.Farewell{Code: 1006})

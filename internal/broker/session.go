@@ -211,7 +211,7 @@ func (s *Session) oust(f Farewell, ask bool) {
 func (s *Session) goodbye(f Farewell) {
 	if s.broker.leave(s) {
 		s.log(f)
-		s.broker.cfg.Left(s.who)
+		s.broker.cfg.Left(s.who, f)
 	}
 }
 

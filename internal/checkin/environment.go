@@ -114,6 +114,24 @@ func (e Environments) LiveOfKnown(ctx context.Context, name fleet.Certname) (fle
 	return orElse(node.Environment, ""), nil
 }
 
+// CodeOf is the environment of a node, and the version of its code that counts for the node: what was released to it, or what its environment
+// uses. NotFound when the environment has no code.
+func (e Environments) CodeOf(ctx context.Context, name fleet.Certname) (fleet.Environment, fleet.Digest, error) {
+	standing, released, err := e.Standings.Held(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	if released && standing.Head != nil {
+		return standing.Head.Environment, standing.Head.Version, nil
+	}
+	env, err := e.LiveOfKnown(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	version, err := e.Versions.Refresh(ctx, env)
+	return env, version.ID, err
+}
+
 // OfFacts is the environment that facts are kept with that come apart from a run: the one that is known of the node,
 // for its runs say it. What a node asks for counts only of a new one.
 func (e Environments) OfFacts(ctx context.Context, name fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 var eventCommand = asking{noun{
-	use: "event", short: "See what happens in Puppet runs, while it happens",
+	use: "event", short: "See what happens in Puppet runs and to agents, while it happens",
 	verbs: []declared{eventTail, eventList},
 }}
 
@@ -34,7 +35,7 @@ func (c *eventChoice) flags(f flagSet) {
 	f.StringVarP(&c.Environment, "environment", "e", "", "only of runs in this environment")
 	f.StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
 	f.StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
-	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm")
+	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm; of agents: startup, connect, shutdown, disconnect")
 	f.StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
 }
 
@@ -74,9 +75,9 @@ type eventTailInput struct {
 }
 
 var eventTail = verb[eventTailInput]{
-	use: "tail", short: "Follow what happens in Puppet runs",
+	use: "tail", short: "Follow what happens in Puppet runs and to agents",
 	prints: asLines,
-	long: `Follow what happens in Puppet runs, a line for each event, until Ctrl-C.
+	long: `Follow what happens in Puppet runs and to agents, a line for each event, until Ctrl-C.
 
 A lost connection is made again, and goes on behind the last event that was shown: none is left out, none comes twice.
 With --after 0 everything that is kept comes first; the number of each event is in -o json.`,
@@ -129,7 +130,7 @@ type eventListInput struct {
 }
 
 var eventList = verb[eventListInput]{
-	use: "list", short: "List what happened in Puppet runs, newest first",
+	use: "list", short: "List what happened in Puppet runs and to agents, newest first",
 	prints:  aList,
 	example: "  tutti event list --status failure --since 24h\n  tutti event list --node web-1.example.test --type Service",
 	flags: func(f flagSet, in *eventListInput) {
@@ -181,15 +182,14 @@ func eventLine(e api.Event) string {
 	return e.Time.Local().Format("15:04:05.000") + "  " + e.Node + "  " + eventStatus(e) + "  " + eventText(e)
 }
 
+// kindsOfTheirOwn are events that have no status: their kind is the word.
+var kindsOfTheirOwn = []string{"begin", "missing", "alarm", "startup", "connect", "shutdown", "disconnect"}
+
 // eventStatus is the word for what became of it.
 func eventStatus(e api.Event) string {
 	switch {
-	case e.Kind == "begin":
-		return "begin"
-	case e.Kind == "missing":
-		return "missing"
-	case e.Kind == "alarm":
-		return "alarm"
+	case slices.Contains(kindsOfTheirOwn, e.Kind):
+		return e.Kind
 	case e.Corrective && e.Status == "success":
 		return "corrective"
 	}
@@ -219,6 +219,8 @@ func eventText(e api.Event) string {
 		return text + " (" + e.Environment + ")"
 	case "alarm":
 		return "ALARM: " + print.OneLine(e.Message)
+	case "startup", "connect", "shutdown", "disconnect":
+		return agentText(e)
 	case "missing":
 		return fault.Are(e.Missing, "event") + " missing: the node had no room"
 	}
@@ -230,6 +232,18 @@ func eventText(e api.Event) string {
 		text += ": " + e.Message
 	}
 	return print.OneLine(text)
+}
+
+// agentText says what happened to an agent.
+func agentText(e api.Event) string {
+	text := map[string]string{"startup": "agent started", "connect": "agent connected", "shutdown": "agent stops", "disconnect": "agent disconnected"}[e.Kind]
+	if e.Message != "" {
+		text += ": " + print.OneLine(e.Message)
+	}
+	if e.Missing > 0 {
+		text += fmt.Sprintf(" (%s before this are not listed)", fault.Count(e.Missing, "event"))
+	}
+	return text
 }
 
 // colouredEvent shows failures red, changes green or, when they put right what somebody else changed, yellow.
@@ -244,7 +258,7 @@ func colouredEvent(line string, e api.Event, colours bool) string {
 		colour = "33"
 	case "noop", "audit":
 		colour = "36"
-	case "skipped", "unchanged", "begin":
+	case "skipped", "unchanged", "begin", "startup", "connect", "shutdown", "disconnect":
 		colour = "2"
 	}
 	if e.Pending > 0 && colour == "2" {

@@ -25,6 +25,7 @@ type resourceLiveInput struct {
 	skipDenied bool
 	expensive  bool
 	catalog    bool
+	report     bool
 	manifest   bool
 	variant    int
 	ignore     []string
@@ -40,7 +41,7 @@ does for catalogs: what most nodes have comes first. Without TITLE, every resour
 
 Exit codes: 0 all nodes answered; 1 no node is meant; 4 some could not say; 5 some refused, or cannot be asked; 6 some are offline or did not answer.`,
 	example: `  tutti resource live service nginx --class role::web
-  tutti resource live package openssl --all --with-catalog
+  tutti resource live package openssl --all --with-catalog --with-report
   tutti resource live user --targets web-1,web-2
   tutti resource live file /etc/ssh/sshd_config --all --as-manifest`,
 	flags: func(f flagSet, in *resourceLiveInput) {
@@ -50,6 +51,7 @@ Exit codes: 0 all nodes answered; 1 no node is meant; 4 some could not say; 5 so
 		f.BoolVar(&in.skipDenied, "skip-denied", false, "leave out nodes that you may not ask")
 		f.BoolVar(&in.expensive, "expensive", false, "without TITLE: list them though that costs the nodes much")
 		f.BoolVar(&in.catalog, "with-catalog", false, "say where the newest catalogs have other values: drift")
+		f.BoolVar(&in.report, "with-report", false, "say what the nodes' last reports say of it")
 		f.BoolVar(&in.manifest, "as-manifest", false, "print what most nodes have as Puppet code")
 		f.IntVar(&in.variant, "variant", 1, "of --as-manifest: this variant; 1 is what most nodes have")
 		f.StringSliceVar(&in.ignore, "ignore", []string{"ctime", "mtime"}, "do not compare these parameters")
@@ -76,6 +78,8 @@ func (in *resourceLiveInput) check(c *call) error {
 		return usageError{fault.New(fault.Invalid, "--as-manifest prints Puppet code: -o %s has no place for it; give one of them", c.output)}
 	case in.manifest && in.catalog:
 		return usageError{fault.New(fault.Invalid, "--as-manifest prints how a resource is, --with-catalog how it should be: give one of them")}
+	case in.manifest && in.report:
+		return usageError{fault.New(fault.Invalid, "--as-manifest prints how a resource is, --with-report what became of it: give one of them")}
 	case in.variant < 1:
 		return usageError{fault.New(fault.Invalid, "--variant is a number, 1 or more, not %d", in.variant)}
 	case in.variant > 1 && (!in.manifest || len(c.args) < 2):
@@ -125,6 +129,11 @@ func (l *liveResources) look(ctx context.Context, targets api.JobTargets) error 
 	}
 	if l.in.catalog {
 		if err := l.drift.readCatalogs(ctx, client, l.title); err != nil {
+			return err
+		}
+	}
+	if l.in.report {
+		if err := l.drift.readReports(ctx, client, l.title); err != nil {
 			return err
 		}
 	}
@@ -184,7 +193,7 @@ func (l *liveResources) compare(a action.Answer) error {
 		if err != nil {
 			return err
 		}
-		if l.in.catalog {
+		if l.in.catalog || l.in.report {
 			if err := l.drift.saw(a.Node, r.Title, parameters); err != nil {
 				return err
 			}
@@ -254,9 +263,9 @@ func (l *liveResources) printComparisons(comparisons []variants.Comparison) erro
 		all := make([]liveComparison, len(comparisons))
 		for i, one := range comparisons {
 			all[i] = liveComparison{ResourceComparison: one.ForAPI(l.kind, false)}
-			all[i].Drift = l.drift.of(one.Title, nil)
+			all[i].besides = l.besides(one.Title, nil)
 		}
-		return print.List(l.printer(), all, withDrift(comparisonTable(), l.in.catalog, func(c liveComparison) (api.ResourceComparison, []liveDrift) { return c.ResourceComparison, c.Drift }))
+		return print.List(l.printer(), all, withBesides(comparisonTable(), l.in, func(c liveComparison) (api.ResourceComparison, besides) { return c.ResourceComparison, c.besides }))
 	}
 	var one api.ResourceComparison
 	var all []liveVariant
@@ -265,34 +274,49 @@ func (l *liveResources) printComparisons(comparisons []variants.Comparison) erro
 		l.hint("%s[%s] on %s: %s", one.Type, one.Title, fault.Count(one.Nodes, "node"), differs(one))
 	}
 	for _, v := range one.Variants {
-		all = append(all, liveVariant{v, l.drift.of(l.title, v.Parameters)})
+		all = append(all, liveVariant{v, l.besides(l.title, v.Parameters)})
 	}
-	return print.List(l.printer(), all, withDrift(variantTable(one.Differing), l.in.catalog, func(v liveVariant) (api.ResourceVariant, []liveDrift) { return v.ResourceVariant, v.Drift }))
+	return print.List(l.printer(), all, withBesides(variantTable(one.Differing), l.in, func(v liveVariant) (api.ResourceVariant, besides) { return v.ResourceVariant, v.besides }))
 }
 
-// liveComparison and liveVariant are what resource variants prints, and the drift.
+// besides is what catalogs and reports say of a resource.
+func (l *liveResources) besides(title string, parameters json.RawMessage) besides {
+	return besides{l.drift.of(title, parameters), l.drift.reported(title, parameters)}
+}
+
+// liveComparison and liveVariant are what resource variants prints, and what else is known.
 type (
 	liveComparison struct {
 		api.ResourceComparison
-		Drift []liveDrift `json:"drift,omitempty"`
+		besides
 	}
 	liveVariant struct {
 		api.ResourceVariant
-		Drift []liveDrift `json:"drift,omitempty"`
+		besides
+	}
+	besides struct {
+		Drift   []liveDrift  `json:"drift,omitempty"`
+		Reports []liveReport `json:"reports,omitempty"`
 	}
 )
 
-// withDrift is a table of T for what has drift besides.
-func withDrift[T, D any](t print.Table[T], drift bool, parts func(D) (T, []liveDrift)) print.Table[D] {
-	out := print.Table[D]{Columns: t.Columns, Empty: t.Empty, Name: func(d D) string { one, _ := parts(d); return t.Name(one) }}
-	if drift {
-		out.Columns = append(slices.Clone(t.Columns), "drift")
+// withBesides is a table of T for what is known besides.
+func withBesides[T, D any](t print.Table[T], in *resourceLiveInput, parts func(D) (T, besides)) print.Table[D] {
+	out := print.Table[D]{Columns: slices.Clone(t.Columns), Empty: t.Empty, Name: func(d D) string { one, _ := parts(d); return t.Name(one) }}
+	if in.catalog {
+		out.Columns = append(out.Columns, "drift")
+	}
+	if in.report {
+		out.Columns = append(out.Columns, "last report")
 	}
 	out.Row = func(d D) []any {
 		one, found := parts(d)
 		row := t.Row(one)
-		if drift {
-			row = append(row, driftText(found))
+		if in.catalog {
+			row = append(row, driftText(found.Drift))
+		}
+		if in.report {
+			row = append(row, reportText(found.Reports))
 		}
 		return row
 	}
@@ -340,16 +364,17 @@ type liveDrift struct {
 	Examples  []string        `json:"examples"`
 }
 
-// drift holds what nodes said, until it is compared with their catalogs.
+// drift holds what nodes said, until it is compared with their catalogs and reports.
 type drift struct {
 	kind  string
 	texts map[string]json.RawMessage // each set of parameters once
 	live  map[fleet.Certname]map[string]json.RawMessage
-	found map[string][]seenDrift // by title
-	held  int                    // resources in live
+	found map[string][]seenDrift  // by title
+	words map[string][]reportWord // by title
+	held  int                     // resources in live
 }
 
-// maxHeld is how many resources of nodes are held to be compared with their catalogs.
+// maxHeld is how many resources of nodes are held to be compared with their catalogs and reports.
 const maxHeld = 1_000_000
 
 // seenDrift is that of one node.
@@ -361,11 +386,12 @@ type seenDrift struct {
 
 func (d *drift) saw(node fleet.Certname, title string, parameters json.RawMessage) error {
 	if d.held == maxHeld {
-		return fault.New(fault.Invalid, "--with-catalog compares at most %d resources; name a title, or narrow the nodes", maxHeld)
+		return fault.New(fault.Invalid, "--with-catalog and --with-report compare at most %d resources; name a title, or narrow the nodes", maxHeld)
 	}
 	d.held++
 	if d.live == nil {
-		d.texts, d.live, d.found = map[string]json.RawMessage{}, map[fleet.Certname]map[string]json.RawMessage{}, map[string][]seenDrift{}
+		d.texts, d.live = map[string]json.RawMessage{}, map[fleet.Certname]map[string]json.RawMessage{}
+		d.found, d.words = map[string][]seenDrift{}, map[string][]reportWord{}
 	}
 	text, ok := d.texts[string(parameters)]
 	if !ok {
@@ -387,15 +413,7 @@ func (d *drift) readCatalogs(ctx context.Context, client *api.Client, title stri
 	if len(d.live) == 0 {
 		return nil
 	}
-	where := []pql.Expr{named(d.kind, title)}
-	if len(d.live) <= maxNodesNamed {
-		names := pql.In{Fields: []pql.Field{{Name: "certname"}}}
-		for node := range d.live {
-			names.Values = append(names.Values, pql.Text(string(node)))
-		}
-		where = append(where, names)
-	}
-	q := &pql.Query{Entity: "resources", Where: pql.And{Terms: where}, Columns: []pql.Column{column("certname"), column("title"), column("parameters")}}
+	q := &pql.Query{Entity: "resources", Where: pql.And{Terms: d.ofNodes(named(d.kind, title))}, Columns: []pql.Column{column("certname"), column("title"), column("parameters")}}
 	return client.Rows(ctx, api.QueryRequest{Query: q.AST()}, func(api.QueryAnswer) error { return nil }, func(text json.RawMessage) error {
 		var row struct {
 			Certname fleet.Certname `json:"certname"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,11 +18,22 @@ import (
 )
 
 // liveServer has nodes that answer questions for resources, and catalogs that a query finds.
-func liveServer(t *testing.T, answers []api.ActionAnswer, catalogs []map[string]any) []string {
+func liveServer(t *testing.T, answers []api.ActionAnswer, catalogs []map[string]any, reports ...map[string]any) []string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/query") {
-			_ = json.NewEncoder(w).Encode(map[string]any{"columns": []string{"certname", "title", "parameters"}, "rows": catalogs})
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			rows := catalogs
+			switch {
+			case bytes.Contains(body, []byte("resource_title")):
+				rows = reports
+			case bytes.Contains(body, []byte("report_timestamp")):
+				rows = []map[string]any{{"certname": "a"}, {"certname": "b"}}
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"columns": []string{"certname", "title", "parameters"}, "rows": rows})
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -62,7 +74,8 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 		{"certname": "b", "title": "ssh", "parameters": map[string]any{"ensure": "running", "require": "Package[ssh]"}},
 		{"certname": "c", "title": "ssh", "parameters": map[string]any{"ensure": "running"}},
 		{"certname": "d", "title": "ssh", "parameters": map[string]any{"ensure": "running"}},
-	})
+	}, map[string]any{"certname": "b", "resource_title": "ssh", "property": "ensure", "status": "success", "old_value": "stopped", "new_value": "running", "corrective_change": true},
+		map[string]any{"certname": "d", "resource_title": "ssh", "status": "failure"}, map[string]any{"certname": "b", "resource_title": "other", "status": "failure"})
 	row := func(title, color string) string {
 		return `{"type":"Lamp","title":"` + title + `","parameters":{"color":"` + color + `"}}`
 	}
@@ -85,6 +98,15 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 				"d  offline\n\n",
 			"3 of 4 nodes answered ok; offline: 1",
 		},
+		{
+			found, "service ssh --all --with-catalog --with-report", exitLate,
+			"NODES  ENSURE   FOR EXAMPLE  DRIFT                                                       LAST REPORT\n" +
+				"2      stopped  b c          ensure: catalog says running, node says stopped on 2 nodes  corrective success: ensure from stopped to running on 1 node; no report on 1 node\n" +
+				"1      running  a            -                                                           nothing on 1 node\n" +
+				"d  offline\n\n",
+			"3 of 4 nodes answered ok; offline: 1",
+		},
+		{found, "service ssh --all --as-manifest --with-report", exitUsage, "", "what became of it"},
 		{found, "service ssh --all -o csv", exitLate, "nodes,ensure,for_example\n2,stopped,b c\n1,running,a\n", "d: offline"},
 		{found, "service ssh --all --as-manifest", exitLate, "service { 'ssh':\n  ensure => 'stopped',\n  enable => 'true',\n}\n", "d: offline"},
 		{found, "service ssh --all --as-manifest --variant 2", exitLate, "service { 'ssh':\n  ensure => 'running',\n  enable => 'true',\n}\n", "d: offline"},

@@ -1,4 +1,4 @@
-// Package event streams the events of Puppet runs: every event of every run, as it happens, numbered in one
+// Package event streams the events of Puppet runs, and of the life of agents: every event of every run, as it happens, numbered in one
 // sequence.
 //
 // A node sends the events of its runs in batches; Take gathers the batches of many nodes, stores them together,
@@ -30,6 +30,10 @@
 // While RoomBytes of batches are on their way into the store, their nodes wait. One read looks at no more than
 // a window of numbers.
 //
+// Events of agents (Agent) are news, not records: they are stored once a second, and a crash loses the last second of them. A node has 20 at
+// once and 20 an hour, all nodes have 20 000 at once and 2000 a minute; what is beyond that is only counted, and the node's next one says how many
+// those were.
+//
 // # Errors
 //
 // Unavailable from Take when the server stops or the caller gives up. All other methods return the errors of
@@ -37,5 +41,6 @@
 //
 // # Concurrency
 //
-// A Service is safe for concurrent use. Run owns two goroutines: one stores, one settles.
+// A Service is safe for concurrent use. Run owns three goroutines: one stores, one settles, one
+// stores what happens to agents.
 package event

@@ -46,7 +46,7 @@ func Statuses() []string {
 
 // Kinds is every kind of event.
 func Kinds() []string {
-	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded, Alarm}
+	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded, Alarm, Startup, Connect, Shutdown, Disconnect}
 }
 
 // Batch is events of one run, as its node sent them.
@@ -92,6 +92,8 @@ type Store interface {
 	// PXP transaction links its run to the job that has a run of that name on this very node. The numbers of
 	// what is stored are above all that any reader can see, and become visible together and in order.
 	TakeEvents(ctx context.Context, batches []Batch, now time.Time) ([]Taken, error)
+	// AddEvents stores events that belong to no run, and numbers them as TakeEvents does.
+	AddEvents(ctx context.Context, events []Event, now time.Time) error
 	// Events is what a filter asks for, in order of its numbers; the newest first if it says so.
 	Events(ctx context.Context, f Filter) ([]Event, error)
 	// EventSpan is which numbers there are.

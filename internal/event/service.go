@@ -47,6 +47,7 @@ type Service struct {
 	closed   chan struct{}
 	reported chan struct{} // a hint: a report came
 	hub      *hub
+	agents   *agents
 	figures  figures
 }
 
@@ -56,7 +57,7 @@ type delivery struct {
 	bytes int64
 }
 
-type figures struct{ stored, repeated, missing, waiting, reported, settled, lacked, extra atomic.Int64 }
+type figures struct{ stored, repeated, missing, waiting, reported, settled, lacked, extra, unlisted atomic.Int64 }
 
 // Figures is what a Service has done since it was made.
 type Figures struct {
@@ -68,6 +69,7 @@ type Figures struct {
 	Settled  int64 // runs
 	Lacked   int64 // events of reports that a stream had not
 	Extra    int64 // events of streams that a report had not
+	Unlisted int64 // events of agents that came and went too often
 	Last     int64 // the newest number
 }
 
@@ -78,7 +80,7 @@ const queued = 4096
 func New(p Parts, s Settings) *Service {
 	return &Service{
 		Parts: p, settings: s, room: semaphore.NewWeighted(s.RoomBytes), queue: make(chan delivery, queued),
-		closed: make(chan struct{}), reported: make(chan struct{}, 1), hub: newHub(),
+		closed: make(chan struct{}), reported: make(chan struct{}, 1), hub: newHub(), agents: newAgents(),
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *Service) Figures() Figures {
 	f := &s.figures
 	return Figures{
 		Stored: f.stored.Load(), Repeated: f.repeated.Load(), Missing: f.missing.Load(), Waiting: f.waiting.Load(), Reported: f.reported.Load(),
-		Settled: f.settled.Load(), Lacked: f.lacked.Load(), Extra: f.extra.Load(), Last: s.hub.newest(),
+		Settled: f.settled.Load(), Lacked: f.lacked.Load(), Extra: f.extra.Load(), Unlisted: f.unlisted.Load(), Last: s.hub.newest(),
 	}
 }
 
@@ -125,6 +127,7 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.storing(ctx) })
 	group.Go(func() error { return s.settling(ctx) })
+	group.Go(func() error { return s.listing(ctx) })
 	return group.Wait()
 }
 

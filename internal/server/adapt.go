@@ -101,6 +101,7 @@ type deployments struct {
 	verifier      *compile.Verifier
 	verifications compile.Verifications
 	engines       *ruby.Engines
+	supplies      supplies
 	config        *atomic.Pointer[Config]
 	log           *slog.Logger
 }
@@ -118,6 +119,7 @@ func (p *parts) deployments() deployments {
 		verifier:      p.verifier,
 		verifications: p.store.Verifications,
 		engines:       p.ruby,
+		supplies:      supplies{p.library, p.agents, p.moduleHinter, p.log.Logger},
 		config:        &p.config,
 		log:           p.log.Logger,
 	}
@@ -132,10 +134,12 @@ func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mod
 	if err != nil {
 		return code.Version{}, nil, err
 	}
+	before := d.supplies.of(ctx, deployment.Environment)
 	version, err := d.library.Deploy(ctx, deployment)
 	if err != nil {
 		return version, nil, err
 	}
+	d.supplies.changed(ctx, deployment.Environment, before)
 	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
 		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
 	d.warmer.Deployed(version.Environment, version.ID)

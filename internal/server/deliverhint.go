@@ -22,6 +22,9 @@ func (p *parts) openHinter() (err error) {
 	if err != nil {
 		return err
 	}
+	if p.moduleHinter, err = openModuleHinter(p.agents, p.log.Logger); err != nil {
+		return err
+	}
 	stats := p.hinter.Stats
 	p.metrics.counter("tutti_hints_told_total", "Nodes that were told that they may have another catalog.", func() float64 { return float64(stats().Told) })
 	p.metrics.counter("tutti_hints_merged_total", "Changes that one hint told together with another one.", func() float64 { return float64(stats().Merged) })

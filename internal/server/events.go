@@ -51,6 +51,7 @@ func (m *metrics) eventFigures(events *event.Service) {
 		"tutti_event_runs_settled_total":    {"Runs that were compared with their reports, or made from them.", func(f event.Figures) int64 { return f.Settled }},
 		"tutti_events_only_in_report_total": {"Events that a report had and the stream of its run had not.", func(f event.Figures) int64 { return f.Lacked }},
 		"tutti_events_only_in_stream_total": {"Events that the stream of a run had and its report had not.", func(f event.Figures) int64 { return f.Extra }},
+		"tutti_events_unlisted_total":       {"Events of agents that came and went too often to be listed.", func(f event.Figures) int64 { return f.Unlisted }},
 		"tutti_event_newest_number_total":   {"Number of the newest event.", func(f event.Figures) int64 { return f.Last }},
 		"tutti_events_waiting_bytes":        {"Size of the events that are not stored yet.", func(f event.Figures) int64 { return f.Waiting }},
 	} {

@@ -45,15 +45,23 @@ func (i inbox) joined(who broker.Presence) {
 		i.register.Came(who)
 		i.jobs.Came(who.Certname)
 		i.calls.Came(who.Certname)
+		i.events.Agent(who.Certname, event.Connect, who.Agent)
 	}
 }
 
-// left hints that an agent is gone.
-func (i inbox) left(who broker.Presence) {
-	if who.URI == agentOf(who.Certname) {
-		i.register.Went(who, time.Now())
-		i.jobs.Went(who.Certname)
-		i.calls.Went(who.Certname)
+// left hints that an agent is gone. A server that stops knows nothing of its agents.
+func (i inbox) left(who broker.Presence, why broker.Farewell) {
+	if who.URI != agentOf(who.Certname) {
+		return
+	}
+	i.register.Went(who, time.Now())
+	i.jobs.Went(who.Certname)
+	i.calls.Went(who.Certname)
+	if why.Ends() {
+		i.events.Agent(who.Certname, event.Shutdown, who.Agent)
+	}
+	if why != broker.Stopping {
+		i.events.Agent(who.Certname, event.Disconnect, why.Reason)
 	}
 }
 
@@ -122,6 +130,9 @@ func (i inbox) told(_ context.Context, from broker.Presence, m wire.Message) err
 	said, err := pxp.ParseAgentTold(m.Data)
 	if err != nil {
 		return err
+	}
+	if said.Begun {
+		i.events.Agent(from.Certname, event.Startup, ownAgent+said.Version)
 	}
 	return i.catalogue.Told(from.Certname, said)
 }

@@ -46,63 +46,64 @@ import (
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config      atomic.Pointer[Config] // as it is now; SIGHUP replaces it
-	data        *dataDir
-	disk        *disk // of the data directory
-	usages      *usages
-	log         logger
-	metrics     *metrics
-	store       *sql.Store
-	blobs       content
-	library     *code.Library
-	sources     *source.Service
-	trees       *worktree.Worktree
-	ca          *pki.Authority
-	listeners   atomic.Pointer[openListeners] // the listeners, from when they are open
-	trust       checkin.Trust
-	groups      *classify.Service
-	places      checkin.Environments
-	results     *checkin.Results
-	wants       checkin.Wants
-	checkin     checkin.Service
-	members     target.Groups
-	resolver    target.Resolver
-	operator    operator
-	cells       *cell.Keeper // that code is run in
-	ruby        *ruby.Engines
-	orders      compile.Orders
-	dispatch    *compile.Dispatcher
-	catalogs    *compile.Service
-	packs       *compile.Packs
-	warmer      *compile.Warmer
-	groupDoubts *groupcheck.Service
-	checks      *codecheck.Service
-	reuser      *compile.Reuser
-	verifier    *compile.Verifier
-	factqueue   *factqueue.Service
-	deliver     *deliver.Service
-	wanter      *compile.Wanter
-	hinter      *deliver.Hinter
-	access      *rbac.Access
-	audit       *rbac.Audit
-	chain       *rbac.Chain
-	bodies      *budget
-	jobs        *job.Service
-	submits     submit.Service
-	schedules   *schedule.Service
-	departures  departures
-	previews    *preview.Service
-	judge       preview.Judge
-	releases    *release.Service
-	policies    *policy.Service
-	events      *event.Service
-	housekeeper housekeeper
-	register    *broker.Register // of agents that were connected
-	calls       *call.Caller
-	catalogue   *catalogue.Service
-	agents      agents
-	broker      *broker.Broker // these two: see openBroker
-	sockets     *websocket.Server
+	config       atomic.Pointer[Config] // as it is now; SIGHUP replaces it
+	data         *dataDir
+	disk         *disk // of the data directory
+	usages       *usages
+	log          logger
+	metrics      *metrics
+	store        *sql.Store
+	blobs        content
+	library      *code.Library
+	sources      *source.Service
+	trees        *worktree.Worktree
+	ca           *pki.Authority
+	listeners    atomic.Pointer[openListeners] // the listeners, from when they are open
+	trust        checkin.Trust
+	groups       *classify.Service
+	places       checkin.Environments
+	results      *checkin.Results
+	wants        checkin.Wants
+	checkin      checkin.Service
+	members      target.Groups
+	resolver     target.Resolver
+	operator     operator
+	cells        *cell.Keeper // that code is run in
+	ruby         *ruby.Engines
+	orders       compile.Orders
+	dispatch     *compile.Dispatcher
+	catalogs     *compile.Service
+	packs        *compile.Packs
+	warmer       *compile.Warmer
+	groupDoubts  *groupcheck.Service
+	checks       *codecheck.Service
+	reuser       *compile.Reuser
+	verifier     *compile.Verifier
+	factqueue    *factqueue.Service
+	deliver      *deliver.Service
+	wanter       *compile.Wanter
+	hinter       *deliver.Hinter
+	moduleHinter *deliver.Hinter // tells nodes that their code may supply other modules of actions
+	access       *rbac.Access
+	audit        *rbac.Audit
+	chain        *rbac.Chain
+	bodies       *budget
+	jobs         *job.Service
+	submits      submit.Service
+	schedules    *schedule.Service
+	departures   departures
+	previews     *preview.Service
+	judge        preview.Judge
+	releases     *release.Service
+	policies     *policy.Service
+	events       *event.Service
+	housekeeper  housekeeper
+	register     *broker.Register // of agents that were connected
+	calls        *call.Caller
+	catalogue    *catalogue.Service
+	agents       agents
+	broker       *broker.Broker // these two: see openBroker
+	sockets      *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last

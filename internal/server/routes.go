@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action/history"
 	"github.com/tutti-project/tutti/internal/action/invoke"
+	"github.com/tutti-project/tutti/internal/action/supply"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -178,9 +179,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		websocket.PathV1: channel,
 		websocket.PathV2: channel,
 
-		// What nodes may have, and their facts apart from their runs, for tutti agent.
+		// What nodes may have (catalogs, modules of actions), and their facts apart from their runs, for tutti agent.
 		node.Prefix + "/": {Handler: node.New(node.Config{
-			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.factqueue, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
+			Deliveries: p.deliver, Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.blobs, Facts: p.factqueue, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
 			RequestID: requestID, Log: p.log.Logger,
 		}), bytes: c.MaxFactsBytes, drained: true},
 

@@ -247,6 +247,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"facts":              p.factqueue.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
+			"hints of modules":   p.moduleHinter.Run,
 			"previews":           p.previews.Run,
 			"code from git":      p.sources.Run,
 			"releases":           p.releases.Worker.Run,

@@ -1,6 +1,8 @@
-// Package modules makes modules of a node's own executables. Two contracts are known, by what lies in the modules' directory:
+// Package modules makes modules of executables: a node's own, and those that the code of its environment supplies (Supplies). Two contracts are
+// known, by what lies in the modules' directory:
 //
 //	NAME                             pxp-agent's external modules
+//	NAME/metadata.json, NAME/run     the same, with its metadata in a file; NAME/run-<os>_<arch> and NAME/run-<os> come before run
 //	NAME, NAME.json                  Choria's external agents; the JSON is their DDL
 //	NAME/NAME-<os>_<arch>, NAME.json the same, with one executable for each platform (linux_amd64)
 //
@@ -35,6 +37,9 @@
 // The files of a module are looked at before each use. If one was changed, the module is read anew; if it describes itself as before,
 // it is used, else the order is refused until the agent is restarted: servers and people know the former description. Between the look and the start
 // a file may still change; whoever can do that is the node's owner.
+//
+// Files of modules that code supplies are hashed before each use. A version that was changed is fetched again, or is not run. It stays as long as
+// a program of a module of this name runs.
 //
 // # Bounds
 //

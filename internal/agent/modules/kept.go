@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -45,8 +46,11 @@ func (s stamp) same(other stamp) bool {
 
 // files are what a module is made of.
 func (f found) files(cfg Config) []string {
-	if f.ddl != "" {
+	switch {
+	case f.ddl != "":
 		return []string{f.program, f.ddl}
+	case f.metadata != "":
+		return []string{f.program, f.metadata, f.conf(cfg)}
 	}
 	return []string{f.program, f.conf(cfg)}
 }
@@ -73,18 +77,26 @@ func (f found) read(ctx context.Context, cfg Config) (s state, err error) {
 		s.described, err = f.readDDL(ctx, cfg)
 		return s, err
 	}
-	text, err := ask(ctx, f.program)
+	text, err := f.metadataText(ctx)
 	if err != nil {
 		return s, err
 	}
 	if s.described, err = action.Parse(f.name, text); err != nil {
 		return s, err
 	}
-	s.described.Provider = action.External
+	s.described.Provider = cmp.Or(f.provider, action.External)
 	if s.configuration, err = readConfiguration(f.conf(cfg)); err != nil || s.configuration == nil {
 		return s, err
 	}
 	return s, checkConfiguration(s.described, s.configuration)
+}
+
+// metadataText is what the module says of itself: its file, or the program.
+func (f found) metadataText(ctx context.Context) ([]byte, error) {
+	if f.metadata != "" {
+		return puppetenv.ReadBounded(f.metadata, action.MaxMetadataBytes)
+	}
+	return ask(ctx, f.program)
 }
 
 // readDDL reads Choria's description, and asks the program whether it wants to be used.
@@ -121,6 +133,11 @@ func (k *kept) fresh(ctx context.Context) (state, error) {
 	k.mu.Lock()
 	before := k.now
 	k.mu.Unlock()
+	if k.found.whole != nil {
+		if err := k.found.whole(ctx); err != nil {
+			return before, err
+		}
+	}
 	stamps, err := k.found.look(k.cfg)
 	if err == nil && same(before.stamps, stamps) {
 		return before, nil

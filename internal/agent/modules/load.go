@@ -93,7 +93,7 @@ func LoadFile(ctx context.Context, cfg Config, path string) (orders.Module, erro
 	}
 	f, there, err := find(path)
 	if !there {
-		return orders.Module{}, fault.New(fault.Invalid, "%s is no module: an executable file without an extension is one, or a folder beside its NAME.json", path)
+		return orders.Module{}, fault.New(fault.Invalid, "%s is no module: an executable file without an extension is one, a folder with a metadata.json, or a folder beside its NAME.json", path)
 	}
 	var m orders.Module
 	if err == nil {
@@ -107,9 +107,12 @@ func LoadFile(ctx context.Context, cfg Config, path string) (orders.Module, erro
 
 // found is a module that is there.
 type found struct {
-	name    string
-	program string
-	ddl     string // Choria's description; empty: the program describes itself
+	name     string
+	program  string
+	ddl      string                      // Choria's description
+	metadata string                      // a file with the module's own; neither: the program describes itself
+	provider action.Provider             // empty: External
+	whole    func(context.Context) error // says before each use whether the files are what they must be; nil: whatever they are
 }
 
 // find says what module is at a path, if there is one; an error is why it cannot be one. Links are followed.
@@ -135,6 +138,9 @@ func find(path string) (f found, there bool, err error) {
 		f.ddl = beside
 	}
 	switch {
+	case info.IsDir() && isFile(filepath.Join(path, action.MetadataFile)):
+		f, err = folder(path, base)
+		return f, true, err
 	case info.IsDir() && f.ddl != "":
 		f.program, err = ofPlatform(path, base)
 		return f, true, err
@@ -170,6 +176,30 @@ func ofPlatform(dir, name string) (string, error) {
 		return path, fmt.Errorf("%s is not executable: chmod +x", path)
 	}
 	return path, nil
+}
+
+// folder is a module whose metadata is a file, with a program for each platform or one for all.
+func folder(dir, name string) (found, error) {
+	f := found{name: name, metadata: filepath.Join(dir, action.MetadataFile)}
+	program := "run"
+	bases := []string{program + "-" + runtime.GOOS + "_" + runtime.GOARCH, program + "-" + runtime.GOOS, program}
+	extensions := []string{""}
+	if runtime.GOOS == "windows" {
+		extensions = []string{".exe", ".bat"}
+	}
+	for _, base := range bases {
+		for _, extension := range extensions {
+			f.program = filepath.Join(dir, base+extension)
+			switch info, err := os.Stat(f.program); {
+			case err != nil || !info.Mode().IsRegular():
+			case !executable(info):
+				return f, fmt.Errorf("%s is not executable: chmod +x", f.program)
+			default:
+				return f, nil
+			}
+		}
+	}
+	return f, fmt.Errorf("the folder has none of %s, which this machine could run", strings.Join(bases, ", "))
 }
 
 // lonely is a DDL without a program; one that has a program is that program's matter.

@@ -60,7 +60,7 @@ type outcomes struct {
 	outbox  *outbox
 	answers answers
 	spool   Spool
-	modules modules
+	modules *modules
 	works   *sync.WaitGroup // of the engine
 	log     *slog.Logger
 }

@@ -65,22 +65,63 @@ func shadowed(by Module, m action.Module) action.Listed {
 	return action.Listed{Name: m.Name, Version: m.Version, Provider: m.Provider, Problem: fmt.Sprintf("the node has a module of this name already (%s), and that one is used", provider)}
 }
 
+// join adds modules to others. Of two with one name the first counts; the other is told as a problem if it has a description.
+func join(to map[string]Module, more []Module, problems []action.Listed) (map[string]Module, []action.Listed) {
+	all, problems := maps.Clone(to), slices.Clone(problems)
+	if all == nil {
+		all = map[string]Module{}
+	}
+	for _, m := range more {
+		first, there := all[m.Name]
+		if !there {
+			all[m.Name] = m
+		} else if m.Description != nil {
+			problems = append(problems, shadowed(first, *m.Description))
+		}
+	}
+	return all, problems
+}
+
+// Supply replaces the modules that the node has beside those of Config: those that code supplies. Problems are those that cannot be used. What runs
+// goes on; of a module that is gone nothing new is begun.
+func (e *Engine) Supply(supplied []Module, problems []action.Listed) {
+	all, cannot := join(e.own, supplied, append(slices.Clone(e.ownSet), problems...))
+	e.telling.Lock()
+	defer e.telling.Unlock()
+	e.modules.replace(all)
+	e.cannot, e.set = cannot, ""
+}
+
 // Set is what this node tells of its modules: those that it has, and those that cannot be used.
 func (e *Engine) Set() action.Set {
+	e.telling.Lock()
+	defer e.telling.Unlock()
+	return e.list()
+}
+
+// list is Set. The caller holds the lock.
+func (e *Engine) list() action.Set {
 	var found []action.Listed
-	for _, name := range slices.Sorted(maps.Keys(e.modules)) {
-		if d := describedOf(e.modules[name]); d != nil {
+	for _, m := range e.modules.all() {
+		if d := describedOf(m); d != nil {
 			found = append(found, d.listed)
 		}
 	}
-	return action.NewSet(append(found, e.problems...))
+	return action.NewSet(append(found, e.cannot...))
 }
+
+// Modules are those that the node has now, by name.
+func (e *Engine) Modules() []Module { return e.modules.all() }
 
 // Introduction is the message that says over a new connection what this agent is, and which modules it has: the digest of Set, not the set,
 // of which the server has mostly heard. Only Tutti's own servers know it.
 func (e *Engine) Introduction(told pxp.AgentTold) wire.Message {
-	e.digest.Do(func() { e.set = string(e.Set().Digest()) })
+	e.telling.Lock()
+	if e.set == "" {
+		e.set = string(e.list().Digest())
+	}
 	told.Modules = e.set
+	e.telling.Unlock()
 	return e.answers.message(wire.Broker, wire.AgentTold, pxp.Data(told))
 }
 
@@ -95,8 +136,17 @@ func (e *Engine) describeModule(o Order) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d := describedOf(e.modules[p.Name]); d != nil {
+	m, _ := e.modules.get(p.Name)
+	if d := describedOf(m); d != nil {
 		return pxp.Data(pxp.DescribeResults{Metadata: d.Text()}), nil
 	}
 	return nil, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, p.Name)
+}
+
+// suppliesChanged answers modules changed.
+func (e *Engine) suppliesChanged(Order) (jsontext.Value, error) {
+	if e.cfg.SuppliesChanged != nil {
+		e.cfg.SuppliesChanged()
+	}
+	return jsontext.Value("{}"), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,9 +20,11 @@ type Config struct {
 	Modules []Module
 	// Problems are modules that were found and cannot be used: the server is told why.
 	Problems []action.Listed
-	Policy   Policy // zero: everything is allowed
-	Log      *slog.Logger
-	Audit    *slog.Logger // a line for each order, and one for its end, without parameters and output; nil: Log
+	// SuppliesChanged is told when a server says that the node's code may supply other modules; it must not wait. nil: nobody wants to know.
+	SuppliesChanged func()
+	Policy          Policy // zero: everything is allowed
+	Log             *slog.Logger
+	Audit           *slog.Logger // a line for each order, and one for its end, without parameters and output; nil: Log
 
 	MaxConcurrent    int           // programs at a time beside a Puppet run; 8
 	MaxWaiting       int           // orders that wait for their turn; 100
@@ -60,35 +61,31 @@ func (c *Config) fill() {
 // Engine handles the requests to one node: it decides, does what is asked for, and looks after what an earlier process left.
 type Engine struct {
 	cfg      Config
-	modules  modules
+	modules  *modules
 	turns    *turns
 	answers  answers
 	outcomes *outcomes
 	status   status
 	works    *sync.WaitGroup
-	problems []action.Listed
 
-	digest sync.Once // for set
-	set    string    // digest of Set
+	own     map[string]Module // the modules that stay
+	ownSet  []action.Listed   // what of them cannot be used
+	telling sync.Mutex        // guards the rest
+	cannot  []action.Listed   // what cannot be used
+	set     string            // digest of Set; empty: it is not known yet
 }
 
 // New returns an engine. Of two modules with one name the first counts; the other is told as a problem if it has a description.
 func New(cfg Config) *Engine {
 	cfg.fill()
-	e := &Engine{cfg: cfg, modules: modules{}, works: new(sync.WaitGroup), problems: slices.Clone(cfg.Problems)}
+	e := &Engine{cfg: cfg, modules: &modules{}, works: new(sync.WaitGroup)}
 	box := &outbox{}
 	e.answers = answers{uri: cfg.URI, most: cfg.MaxMessageBytes, outbox: box, log: cfg.Log}
 	e.outcomes = &outcomes{outbox: box, answers: e.answers, spool: cfg.Spool, modules: e.modules, works: e.works, log: cfg.Log}
 	e.turns = newTurns(cfg, e.works)
 	e.status = status{spool: cfg.Spool, runner: cfg.Runner, modules: e.modules, turns: e.turns}
-	for _, m := range append(e.ownModules(), cfg.Modules...) {
-		first, there := e.modules[m.Name]
-		if !there {
-			e.modules[m.Name] = m
-		} else if m.Description != nil {
-			e.problems = append(e.problems, shadowed(first, *m.Description))
-		}
-	}
+	e.own, e.ownSet = join(nil, append(e.ownModules(), cfg.Modules...), cfg.Problems)
+	e.Supply(nil, nil)
 	return e
 }
 

@@ -2,6 +2,9 @@ package orders
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,14 +23,71 @@ type Module struct {
 }
 
 // modules are those of a node, by name.
-type modules map[string]Module
+type modules struct {
+	mu     sync.RWMutex
+	now    map[string]Module
+	former map[string]Module // that it has no more: what was begun with them ends with them
+}
+
+// replace puts others in the place of those that there are.
+func (b *modules) replace(all map[string]Module) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.former == nil {
+		b.former = map[string]Module{}
+	}
+	maps.Copy(b.former, b.now)
+	for name := range all {
+		delete(b.former, name)
+	}
+	b.now = all
+}
+
+// all are those that the node has now, by name.
+func (b *modules) all() []Module {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	list := make([]Module, 0, len(b.now))
+	for _, name := range slices.Sorted(maps.Keys(b.now)) {
+		list = append(list, b.now[name])
+	}
+	return list
+}
+
+// get is the module of a name, now.
+func (b *modules) get(name string) (Module, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	m, there := b.now[name]
+	return m, there
+}
+
+// known is the module of a name, now or formerly.
+func (b *modules) known(name string) (Module, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	m, there := b.now[name]
+	if !there {
+		m, there = b.former[name]
+	}
+	return m, there
+}
 
 // of is the action of a kept transaction; the zero Action if it is not there any more.
-func (b modules) of(r Record) Action { return b[r.Module].Actions[r.Action] }
+func (b *modules) of(r Record) Action {
+	m, _ := b.known(r.Module)
+	return m.Actions[r.Action]
+}
+
+// has says whether a transaction of a module can still be told of.
+func (b *modules) has(name string) bool {
+	_, there := b.known(name)
+	return there
+}
 
 // find is the action that an order asks for, or why there is none in the original's words.
-func (b modules) find(o Order) (a Action, err error) {
-	m, ok := b[o.Module]
+func (b *modules) find(o Order) (a Action, err error) {
+	m, ok := b.get(o.Module)
 	if !ok {
 		return a, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
 	}

@@ -19,6 +19,7 @@ func (e *Engine) ownModules() []Module {
 		{Name: pxp.Modules, Actions: map[string]Action{
 			pxp.List:     {Check: checked(pxp.ParseList), Answer: e.listModules},
 			pxp.Describe: {Check: checked(pxp.ParseDescribe), Answer: e.describeModule},
+			pxp.Changed:  {Check: checked(pxp.ParseList), Answer: e.suppliesChanged},
 		}},
 	}
 }
@@ -85,7 +86,7 @@ func (e *Engine) stop(transaction, reason string) bool {
 type status struct {
 	spool   Spool
 	runner  Runner
-	modules modules
+	modules *modules
 	turns   *turns
 }
 
@@ -117,7 +118,7 @@ func (q status) of(transaction string) (pxp.StatusResults, error) {
 	case err != nil: // unknown is the answer
 		s.Stdout = wrapped("the record of the transaction cannot be read")
 		return s, nil //nolint:nilerr // see above
-	case q.modules[r.Module].Name == "":
+	case !q.modules.has(r.Module):
 		s.Stdout = wrapped("the module " + r.Module + " is not there any more")
 		return s, nil
 	case r.Status == Running:

@@ -45,6 +45,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Backend) {
 		"reports wait for streams":  reportsWait,
 		"changed while settled":     changedMeanwhile,
 		"nothing after it is ended": nothingAfterTheEnd,
+		"of agents":                 ofAgents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,5 +254,35 @@ func pruned(t *testing.T, b Backend) {
 	take(t, b.Store, 51, batch("b", "r", Begin(1)))
 	if rows := read(t, b.Store, event.Filter{}); len(rows) != 1 || rows[0].Number != 7 {
 		t.Errorf("numbers go on: %+v", rows)
+	}
+}
+
+// ofAgents: events that belong to no run are numbered, found and forgotten as all others.
+func ofAgents(t *testing.T, b Backend) {
+	take(t, b.Store, 1, batch("web-1", "run-1", Begin(1)))
+	added := []event.Event{
+		{Node: "web-2", RunEvent: pxp.RunEvent{Kind: event.Connect, At: At(1), Message: "tutti-agent/1"}},
+		{Node: "web-1", RunEvent: pxp.RunEvent{Kind: event.Disconnect, At: At(2), Missing: 7}},
+	}
+	if err := b.Store.AddEvents(t.Context(), added, At(3)); err != nil {
+		t.Fatal(err)
+	}
+	take(t, b.Store, 4, batch("web-1", "run-1", pxp.RunEvent{N: 2, Kind: pxp.EventsMissing, At: At(4), Missing: 1}))
+	all, err := b.Store.Events(t.Context(), event.Filter{Limit: 10})
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, want := range added {
+		want.Number, want.StoredAt = all[0].Number+int64(i)+1, At(3)
+		if diff := cmp.Diff(want, all[i+1], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	found, err := b.Store.Events(t.Context(), event.Filter{Node: "web-1", Kinds: []string{event.Connect, event.Disconnect}, Limit: 10})
+	if err != nil || len(found) != 1 || found[0].Kind != event.Disconnect {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if n, err := b.Store.PruneEvents(t.Context(), At(4)); n != 3 || err != nil {
+		t.Errorf("%d forgotten, %v", n, err)
 	}
 }

@@ -17,13 +17,18 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// pointer says what a node may have. Its ETag stands for all that it says.
+// pointer says what a node may have.
 func (h *Handler) pointer(w http.ResponseWriter, r *http.Request, node fleet.Certname) error {
 	pointer, err := h.Deliveries.Pointer(r.Context(), node)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(pointer)
+	return tagged(w, r, pointer)
+}
+
+// tagged answers with JSON whose ETag stands for all that it says.
+func tagged(w http.ResponseWriter, r *http.Request, answer any) error {
+	body, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
@@ -48,6 +53,12 @@ func (h *Handler) document(w http.ResponseWriter, r *http.Request, node fleet.Ce
 	if !may {
 		return fault.New(fault.NotFound, "%s has no catalog %s; what it may have says %s/catalog", node, digest.Short(), Prefix)
 	}
+	return h.content(w, r, digest, "application/json")
+}
+
+// content sends a stored content.
+func (h *Handler) content(w http.ResponseWriter, r *http.Request, digest fleet.Digest, mime string) error {
+	ctx := r.Context()
 	if err := h.turn(ctx); err != nil {
 		return err
 	}
@@ -58,7 +69,7 @@ func (h *Handler) document(w http.ResponseWriter, r *http.Request, node fleet.Ce
 	}
 	defer func() { _ = blob.Close() }()
 	w.Header().Set("Etag", `"`+string(digest)+`"`)
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", mime)
 	w.Header().Set("Cache-Control", "private, immutable")
 	w.Header().Set("Vary", "Accept-Encoding")
 	control := http.NewResponseController(w)
@@ -84,7 +95,7 @@ func (h *Handler) turn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return later("all %d places for catalogs that are being sent are taken", maxDocuments)
+	return later("all %d places for catalogs and files that are being sent are taken", maxDocuments)
 }
 
 // gzipFrom is the size from which compressing is worth it.

@@ -34,6 +34,7 @@ type Deliveries interface {
 // Config hands in what the handler works on.
 type Config struct {
 	Deliveries Deliveries
+	Modules    Modules
 	Blobs      cas.Store
 	Facts      Facts
 	RequestID  func(context.Context) string // the reference that logs and callers share
@@ -59,9 +60,11 @@ const maxDocuments = 128
 func New(c Config) *Handler {
 	c.MaxFactsBytes = cmp.Or(c.MaxFactsBytes, facts.MaxBytes)
 	h := &Handler{Config: c, mux: http.NewServeMux(), documents: semaphore.NewWeighted(maxDocuments), reading: semaphore.NewWeighted(maxReading)}
-	for pattern, serve := range map[string]action{
+	for pattern, serve := range map[string]question{
 		"GET " + Prefix + "/catalog":           h.pointer,
 		"GET " + Prefix + "/catalogs/{digest}": h.document,
+		"GET " + Prefix + "/modules":           h.modules,
+		"GET " + Prefix + "/modules/{digest}":  h.moduleFile,
 		"GET " + Prefix + "/facts":             h.getFacts,
 		"PUT " + Prefix + "/facts":             h.putFacts,
 		"PATCH " + Prefix + "/facts":           h.patchFacts,
@@ -76,11 +79,11 @@ func New(c Config) *Handler {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// action answers a node. What it returns is answered as an error.
-type action func(w http.ResponseWriter, r *http.Request, node fleet.Certname) error
+// question answers a node. What it returns is answered as an error.
+type question func(w http.ResponseWriter, r *http.Request, node fleet.Certname) error
 
 // own lets nodes through, each as itself.
-func (h *Handler) own(serve action) http.Handler {
+func (h *Handler) own(serve question) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor := fleet.ActorFrom(r.Context())
 		err := fault.New(fault.Denied, "this is for nodes: show the node's certificate")

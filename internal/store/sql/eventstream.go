@@ -124,13 +124,9 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 	for _, p := range parts {
 		count += len(p.events)
 	}
-	number := int64(0)
-	if count > 0 {
-		last, err := one[int64](q.row(ctx, "UPDATE event_numbers SET last = last + $1 WHERE id = 1 RETURNING last", count))
-		if err != nil {
-			return err
-		}
-		number = last - int64(count) + 1
+	number, err := takeNumbers(ctx, q, count)
+	if err != nil {
+		return err
 	}
 	rows := make([][]any, 0, count)
 	firsts := map[runKey]int64{}
@@ -140,13 +136,11 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 			firsts[k] = cmp.Or(firsts[k], p.run.First, number)
 		}
 		for _, e := range p.run.Rows(p.events, number, p.reported, now) {
-			detail, err := json.Marshal(e.RunEvent)
+			row, err := streamed(e)
 			if err != nil {
 				return err
 			}
-			rows = append(rows, []any{
-				e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt), query.Clean(string(detail)),
-			})
+			rows = append(rows, row)
 			number++
 		}
 		p.run.First = firsts[k]
@@ -155,6 +149,42 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 		}
 	}
 	return s.dialect.insert(ctx, q, "run_events", streamRow, "", rows)
+}
+
+// takeNumbers takes as many numbers, and returns the first. Whoever has them waits for nobody.
+func takeNumbers(ctx context.Context, q querier, count int) (int64, error) {
+	if count == 0 {
+		return 0, nil
+	}
+	last, err := one[int64](q.row(ctx, "UPDATE event_numbers SET last = last + $1 WHERE id = 1 RETURNING last", count))
+	return last - int64(count) + 1, err
+}
+
+// streamed is an event as a row.
+func streamed(e event.Event) ([]any, error) {
+	detail, err := json.Marshal(e.RunEvent)
+	return []any{
+		e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt), query.Clean(string(detail)),
+	}, err
+}
+
+// AddEvents implements event.Store.
+func (s *Events) AddEvents(ctx context.Context, events []event.Event, now time.Time) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		number, err := takeNumbers(ctx, q, len(events))
+		if err != nil {
+			return err
+		}
+		rows := make([][]any, len(events))
+		for i, e := range events {
+			e.Number, e.StoredAt = number+int64(i), now
+			if rows[i], err = streamed(e); err != nil {
+				return err
+			}
+		}
+		return s.dialect.insert(ctx, q, "run_events", streamRow, "", rows)
+	})
+	return explain(err, "store events of agents")
 }
 
 func updateEventRun(ctx context.Context, q querier, r event.Run) error {

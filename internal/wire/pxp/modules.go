@@ -6,7 +6,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// Modules and its actions are Tutti's own: a server asks which modules a node has, and what one of them can do. Both are blocking requests.
+// Modules and its actions are Tutti's own: a server asks which modules a node has, and what one of them can do; with Changed it says that the
+// node's code may supply others. They are blocking requests.
 const (
 	Modules  = "modules"
 	List     = "list"
@@ -19,6 +20,7 @@ type AgentTold struct {
 	Version string `json:"version"` // of the agent
 	OS      string `json:"os"`      // as Go calls it
 	Arch    string `json:"arch"`
+	Begun   bool   `json:"begun,omitzero"` // its process began, and no server was told of that yet
 }
 
 // ListResults are the results of modules list.
@@ -72,7 +74,7 @@ func plain(field, text string) error {
 // maxWordBytes bounds versions and the names of platforms.
 const maxWordBytes = 100
 
-// ParseList reads the parameters of modules list; there are none.
+// ParseList reads the parameters of modules list, and of modules changed; there are none.
 func ParseList(params jsontext.Value) (struct{}, error) {
 	var p struct{}
 	return p, parse(params, &p)
