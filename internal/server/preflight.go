@@ -40,6 +40,9 @@ func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
 	if c.BrokerListen != "" {
 		all = append(all, portCheck(ctx, "broker port", "broker-listen", c.BrokerListen, c.Data))
 	}
+	if c.ConsoleListen != "" {
+		all = append(all, portCheck(ctx, "console port", "console-listen", c.ConsoleListen, c.Data))
+	}
 	return all
 }
 

@@ -16,11 +16,13 @@ type sessions struct {
 	gate     *gate
 	recorder *recorder
 	access   *rbac.Access
+	console  func() string // its address; empty: it is not served
 }
 
 func (h *sessions) bindings() []binding {
 	return []binding{
 		raw(api.SessionOpen, h.login),
+		answer(api.SessionLink, h.linkSession),
 		answer(api.SessionShow, h.showSession),
 		answer(api.SessionClose, h.closeSession),
 		answer(api.TokenList, h.listTokens),
@@ -50,21 +52,43 @@ func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (a
 	}
 	entry := h.recorder.entry(ctx, api.SessionOpen.Name, request.Name)
 	entry.Actor = request.Name // as claimed; the kind says that it is not proven
-	issued, err := h.access.Login(ctx, rbac.Attempt{
-		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
-	})
+	issued, err := h.proven(ctx, request, life)
 	if err != nil {
 		entry.ActorKind, entry.Token = fleet.Anonymous, ""
 		h.recorder.audit.Refused(ctx, entry, err)
 		return api.IssuedToken{}, err
 	}
-	entry.ActorKind, entry.Token = fleet.UserActor, issued.ID
+	entry.ActorKind, entry.Actor, entry.Token = fleet.UserActor, issued.Owner, issued.ID
 	finish, err := h.recorder.audit.Begin(ctx, entry)
 	if err != nil { // nobody is told the token, so nobody has it
 		return api.IssuedToken{}, err
 	}
 	finish(nil)
 	return issuedOf(issued), nil
+}
+
+// proven makes a token for a name and password, or for the code of a link.
+func (h *sessions) proven(ctx context.Context, request api.LoginRequest, life time.Duration) (rbac.Issued, error) {
+	if request.Code == "" {
+		return h.access.Login(ctx, rbac.Attempt{Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles})
+	}
+	if request.Name != "" || request.Password != "" || len(request.Roles) > 0 {
+		return rbac.Issued{}, fault.New(fault.Invalid, "a login by code has no name, password and roles: the code says who it is")
+	}
+	return h.access.Redeem(ctx, request.Code, life)
+}
+
+// linkSession makes a link with a code. The code is behind the # of the address: browsers do not send that part, so no log has it.
+func (h *sessions) linkSession(ctx context.Context, _ api.Nothing) (api.LoginLink, error) {
+	address := h.console()
+	if address == "" {
+		return api.LoginLink{}, fault.New(fault.Unavailable, "this server does not serve the console; set console_listen, for example to :8443, and restart it")
+	}
+	code, err := h.access.NewCode(ctx, fleet.ActorFrom(ctx))
+	if err != nil {
+		return api.LoginLink{}, err
+	}
+	return api.LoginLink{URL: address + "/login#code=" + code.Text, ExpiresAt: code.ExpiresAt}, nil
 }
 
 // maxSeconds keeps a life from overflowing a duration.
