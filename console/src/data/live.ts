@@ -158,7 +158,9 @@ export function useStream<E>(address: string | undefined, tell: (event: E) => vo
     }
     const source = new EventSource(address);
     source.addEventListener('open', () => setNow('live'));
-    source.addEventListener('change', (message) => newest.current(JSON.parse((message as MessageEvent<string>).data) as E));
+    source.addEventListener('change', (message) =>
+      newest.current(JSON.parse((message as MessageEvent<string>).data) as E),
+    );
     source.addEventListener('end', () => {
       source.close();
       setNow('off');

@@ -44,8 +44,7 @@ export function useAsk<N extends keyof Operations>(name: N, request: Operations[
 }
 
 type Listed<T> = { items: T[] | null; next?: string };
-type ItemOf<N extends keyof Operations> =
-  NonNullable<Operations[N]['response']> extends Listed<infer T> ? T : never;
+type ItemOf<N extends keyof Operations> = NonNullable<Operations[N]['response']> extends Listed<infer T> ? T : never;
 
 /** Asks for a list page by page; rows holds the pages that came. */
 export function useList<N extends keyof Operations>(name: N, request: Operations[N]['request'], options: Options = {}) {

@@ -72,7 +72,13 @@ export function CommandLine({ line }: { line: string }) {
 }
 
 /** The head of a page and what is in it. The head has the focus when the page opens, so that readers begin there. */
-export function Page(props: { title: ReactNode; name: string; above?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+export function Page(props: {
+  title: ReactNode;
+  name: string;
+  above?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${props.name} · Tutti`;
   }, [props.name]);
@@ -212,7 +218,12 @@ export function ActDialog(props: {
             <Button variant="default" onClick={props.close}>
               Cancel
             </Button>
-            <Button type="submit" loading={props.busy} disabled={props.blocked} color={props.danger ? 'red.9' : undefined}>
+            <Button
+              type="submit"
+              loading={props.busy}
+              disabled={props.blocked}
+              color={props.danger ? 'red.9' : undefined}
+            >
               {props.word}
             </Button>
           </Group>
@@ -250,7 +261,10 @@ export function Whisper({ text }: { text: string }) {
     return () => clearTimeout(timer);
   }, [text]);
   return (
-    <div aria-live="polite" style={{ position: 'absolute', width: 1, height: 1, overflow: 'hidden', clipPath: 'inset(50%)' }}>
+    <div
+      aria-live="polite"
+      style={{ position: 'absolute', width: 1, height: 1, overflow: 'hidden', clipPath: 'inset(50%)' }}
+    >
       {told}
     </div>
   );

@@ -65,7 +65,8 @@ export function duration(seconds: number): string {
   const s = Math.round(seconds);
   if (s < 60) return `${s}s`;
   if (s < 3600) return `${Math.floor(s / 60)}m${s % 60 > 0 ? `${s % 60}s` : ''}`;
-  if (s < 86_400) return `${Math.floor(s / 3600)}h${Math.floor((s % 3600) / 60) > 0 ? `${Math.floor((s % 3600) / 60)}m` : ''}`;
+  if (s < 86_400)
+    return `${Math.floor(s / 3600)}h${Math.floor((s % 3600) / 60) > 0 ? `${Math.floor((s % 3600) / 60)}m` : ''}`;
   return `${Math.floor(s / 86_400)}d${Math.floor((s % 86_400) / 3600) > 0 ? `${Math.floor((s % 86_400) / 3600)}h` : ''}`;
 }
 
