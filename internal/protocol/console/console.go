@@ -31,7 +31,7 @@ func New(c Config) (*Handler, error) {
 	h.mux.HandleFunc("DELETE /session", h.sessions.close)
 	h.mux.HandleFunc(api.Prefix+"/", h.sessions.pass)
 	h.mux.HandleFunc("GET /assets/", built.asset)
-	h.mux.HandleFunc("GET /", built.page)
+	h.mux.HandleFunc("/", built.page)
 	return h, nil
 }
 

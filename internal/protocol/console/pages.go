@@ -81,7 +81,12 @@ func mimeOf(name string) string {
 }
 
 // page answers every address that is no file: the page itself reads the address.
-func (p *pages) page(w http.ResponseWriter, _ *http.Request) {
+func (p *pages) page(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "pages are only read; the API is below /api/v1", http.StatusMethodNotAllowed)
+		return
+	}
 	var bits [16]byte
 	_, _ = rand.Read(bits[:]) // never fails
 	nonce := base64.RawStdEncoding.EncodeToString(bits[:])
