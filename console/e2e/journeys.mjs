@@ -199,7 +199,7 @@ await journey('a read-only role sees, and cannot act', async () => {
   const theirs = await open(browser);
   await theirs.page.goto(`${base}/nodes`);
   await theirs.page.getByLabel('Name').fill(viewer.name);
-  await theirs.page.getByLabel('Password').fill(viewer.password);
+  await theirs.page.getByRole('textbox', { name: 'Password' }).fill(viewer.password);
   await theirs.page.getByRole('button', { name: 'Log in' }).click();
   await theirs.page.getByRole('table', { name: /Nodes/ }).waitFor();
   assert.match(theirs.page.url(), /\/nodes$/, 'the page that was asked for is shown after the login');

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/protocol/console"
 	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
 )
@@ -34,7 +35,8 @@ func (p *parts) openConsole(ctx context.Context, opener frontOpener, routes http
 		return nil, err
 	}
 	l := &consoleListener{server: &http.Server{
-		Handler: p.front(pages, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		// Of a login's body this route says how much is taken; of the API's, its own routes say it again.
+		Handler: p.front(route{Handler: pages, bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxBrowserHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}}
 	scheme := "https"
