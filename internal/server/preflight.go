@@ -26,7 +26,7 @@ import (
 // Preflight looks for what would keep a server with these settings from its start or from its work. It changes nothing.
 func Preflight(ctx context.Context, c Config) []checkup.Finding {
 	all := append([]checkup.Finding{checkup.Goodf("settings", "data in %s, listening on %s", c.Data, c.Listen)}, cheapChecks(ctx, c)...)
-	all = append(all, engineChecks(ctx, c)...)
+	all = append(append(all, contentCheck(ctx, c)...), engineChecks(ctx, c)...)
 	return append(all, cellCheck(ctx, c), nameCheck(ctx, c), clockCheck())
 }
 

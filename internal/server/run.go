@@ -243,6 +243,7 @@ func (p *parts) health() *health {
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
 		{name: "storage", check: store.check, more: store.status},
+		{name: "content", check: func(context.Context) error { return nil }, more: contentStatus(p.blobs)},
 		{name: "compile-cells", check: func(context.Context) error { return nil }, more: isolation(p.cells)},
 	}}
 }

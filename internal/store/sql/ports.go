@@ -4,6 +4,7 @@ import (
 	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
@@ -26,6 +27,7 @@ import (
 var (
 	_ appgraph.Store           = (*Catalogs)(nil)
 	_ broker.AttendanceStore   = (*Attendances)(nil)
+	_ cas.Marks                = (*BlobMarks)(nil)
 	_ catalogue.Store          = (*Catalogue)(nil)
 	_ classify.Store           = (*Groups)(nil)
 	_ code.Store               = (*Versions)(nil)

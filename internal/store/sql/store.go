@@ -29,6 +29,7 @@ type Store struct {
 	Audit         *Audit
 	Authority     *Authority
 	Backups       *Backups
+	BlobMarks     *BlobMarks
 	Catalogs      *Catalogs
 	Catalogue     *Catalogue
 	CodeChecks    *CodeChecks
@@ -60,7 +61,8 @@ func newStore(b *base) *Store {
 	queue := &Queue{base: b, inputs: inputs}
 	return &Store{
 		base:   b,
-		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b},
+		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
+		Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
 		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
 		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Usage: &Usage{b},

@@ -12,6 +12,8 @@ import (
 	"github.com/tutti-project/tutti/internal/action/catalogue/cataloguetest"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/broker/brokertest"
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/code"
@@ -101,6 +103,17 @@ func TestAttendances(t *testing.T) {
 		brokertest.RunAttendances(t, func(t *testing.T) broker.AttendanceStore {
 			t.Helper()
 			return open(t).Attendances
+		})
+	})
+}
+
+func TestBlobMarks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		castest.RunMarks(t, func(t *testing.T) cas.Marks {
+			t.Helper()
+			return open(t).BlobMarks
 		})
 	})
 }
