@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Node } from '../api/client';
 import { useAfterEvents } from '../data/live';
 import { useAgain, useAsk, useList } from '../data/query';
@@ -84,6 +84,7 @@ export function Nodes() {
   const go = useGo();
   const again = useAgain();
   const [typed, setTyped] = useState(search.where ?? '');
+  useEffect(() => setTyped(search.where ?? ''), [search.where]); // back and forward change it, too
   const filter = {
     where: search.where,
     state: search.state,
@@ -151,7 +152,7 @@ export function Nodes() {
       <form
         onSubmit={(e) => {
           e.preventDefault();
-          change({ where: typed });
+          change({ where: typed }, false);
         }}
       >
         <Group gap="xs" align="flex-end">

@@ -66,13 +66,7 @@ function Counts({ counts }: { counts: NodeCounts }) {
       <Bar parts={parts} label={told.join(', ')} />
       <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} mt="md" spacing="sm">
         {parts.map((p) => (
-          <Link
-            key={p.state}
-            to="/nodes"
-            search={{ state: p.state }}
-            className="plain"
-            label={`${count(p.n)} ${runStates[p.state]!.text}`}
-          >
+          <Link key={p.state} to="/nodes" search={{ state: p.state }} className="plain">
             <div className="number">{count(p.n)}</div>
             <State of={p.state} />
           </Link>
