@@ -56,7 +56,7 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: test-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw ## every test; prints the ten slowest
+test: test-deps console-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw ## every test; prints the ten slowest
 	@all=$$($(GO) list ./...) && waiting=$$(grep -E '$(WAITING)' <<< "$$all") && watched=$$(grep -vE '$(WAITING)' <<< "$$all") || exit 1; failed=0; \
 	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) $$watched || failed=1; \
 	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) $$waiting || failed=1; \
@@ -190,18 +190,37 @@ vulnerabilities: ## look dependencies up in Go's database of vulnerabilities; it
 fmt: $(BIN)/golangci-lint ## format
 	$(BIN)/golangci-lint fmt ./...
 
-generate: ## write docs/reference anew
+CONSOLE_READY := console/node_modules/.package-lock.json
+$(CONSOLE_READY): console/package-lock.json
+	@tools/node-version
+	cd console && npm ci --no-audit --no-fund
+	@touch $@
+
+console-deps: $(CONSOLE_READY) ## install what the console is built and tested with (Node 20 and npm must be there)
+
+console: $(CONSOLE_READY) ## build the console's pages into internal/protocol/console/dist, which is committed
+	cd console && npm run --silent build
+
+console-check: $(CONSOLE_READY) ## the console's linters, types and unit tests
+	cd console && npm run --silent lint && npm run --silent typecheck && npm run --silent test
+
+screenshots: test-deps console-deps build ## pictures of the console's pages in bin/screenshots, at three widths and in both themes
+	$(GO) test ./e2e -run 'TestScreenshots$$' -count=1 -tags screenshots -timeout 15m
+
+generate: $(CONSOLE_READY) ## write docs/reference, and the console's types of the API, anew
 	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
+	$(GO) test ./api -run TestTypeScript -count=1 -args -update
 	$(GO) test . -run TestLicences -count=1 -args -update
 	$(GO) test ./internal/agent -run TestReferenceOfModules -count=1 -args -update
 
-verify: generate ## fail if generated files or go.mod are not what is committed
+verify: generate console ## fail if generated files or go.mod are not what is committed
 	$(GO) mod tidy -e # one module that only a dependency's own tests use cannot be had
-	git diff --exit-code -- docs go.mod go.sum
+	git diff --exit-code -- docs go.mod go.sum console/src/api internal/protocol/console/dist
+	@test -z "$$(git status --porcelain -- internal/protocol/console/dist)" || { git status --short -- internal/protocol/console/dist; exit 1; }
 
-check: lint verify test ## all that must hold before a merge
+check: lint console-check verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
 .PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-go lint
-.PHONY: fmt generate verify check man release
+.PHONY: fmt generate verify check man release console console-deps console-check screenshots

@@ -104,6 +104,7 @@ var ranks = map[string]int{
 	"internal/program/r10k":          20,
 	"internal/protocol/codemanager":  20,
 	"internal/protocol/rbacapi":      20,
+	"internal/protocol/console":      20,
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,

@@ -49,6 +49,13 @@ func TestLicences(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", path, m.Version, name)
 	}
+	page.WriteString("\n## The console\n\nWhat the pages for browsers are built of, besides the tools that build them.\n\n| package | version | licence |\n|---|---|---|\n")
+	for _, p := range bundled(t) {
+		if !slices.Contains(consoleLicences, p.Licence) {
+			t.Errorf("%s has the licence %q: read it, and add it to consoleLicences or choose another package", p.name, p.Licence)
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", p.name, p.Version, p.Licence)
+	}
 	if *update {
 		if err := os.WriteFile(licencesPage, []byte(page.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -58,6 +65,40 @@ func TestLicences(t *testing.T) {
 	if err != nil || string(kept) != page.String() {
 		t.Errorf("%s is not what is linked (%v): make generate", licencesPage, err)
 	}
+}
+
+// consoleLicences may be in the console.
+var consoleLicences = []string{"MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "Apache-2.0", "MPL-2.0", "Unlicense", "(MIT OR CC0-1.0)"}
+
+// bundledPackage is a package of JavaScript as the lock file has it.
+type bundledPackage struct {
+	name    string
+	Version string `json:"version"`
+	Licence string `json:"license"`
+	Dev     bool   `json:"dev"`
+}
+
+// bundled are the packages that the console may have code of: all that package-lock.json does not call tools.
+func bundled(t *testing.T) (packages []bundledPackage) {
+	t.Helper()
+	text, err := os.ReadFile("console/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock struct{ Packages map[string]bundledPackage }
+	if err := json.Unmarshal(text, &lock); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(lock.Packages)) {
+		if p := lock.Packages[path]; path != "" && !p.Dev {
+			p.name = path[strings.LastIndex(path, "node_modules/")+len("node_modules/"):]
+			packages = append(packages, p)
+		}
+	}
+	if len(packages) < 5 {
+		t.Fatalf("only %d packages are in the console: nothing was looked at", len(packages))
+	}
+	return packages
 }
 
 type linkedModule struct{ Path, Version, Dir string }

@@ -16,6 +16,10 @@ var (
 		Name: "session.open", Method: http.MethodPost, Path: "/session", Permission: fleet.Open, Kind: Act, MaxBody: MaxLogin,
 		Summary: "Log in: get a token for a name and password",
 	}
+	SessionLink = Op[Nothing, LoginLink]{
+		Name: "session.link", Method: http.MethodPost, Path: "/session/link", Permission: fleet.Self, Kind: Act,
+		Summary: "Make a link that opens the console and logs in the user who asks, once and within a minute",
+	}
 	SessionShow = Op[Nothing, Session]{
 		Name: "session.show", Method: http.MethodGet, Path: "/session", Permission: fleet.Self, Kind: Question,
 		Summary: "Say who asks, and what they may do",
@@ -88,14 +92,15 @@ var (
 
 // accessOperations is the operations of this file, in the order of the reference.
 func accessOperations() []Operation {
-	return listed(SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll, UserList,
+	return listed(SessionOpen, SessionLink, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll, UserList,
 		UserShow, UserCreate, UserEdit, UserDelete, UserPassword, RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete)
 }
 
-// LoginRequest is a name and password, and what the token is to be.
+// LoginRequest is a name and password, or the code of a link, and what the token is to be.
 type LoginRequest struct {
 	Name     string   `json:"name"`
 	Password string   `json:"password"`
+	Code     string   `json:"code,omitempty"`    // of session.link, instead of a name, a password and roles
 	Seconds  int64    `json:"seconds,omitempty"` // how long the token is good; 0: the setting token_lifetime
 	Roles    []string `json:"roles,omitempty"`   // narrow the token to these; empty: all that the user has
 	Label    string   `json:"label,omitempty"`   // what the token is called; empty: it is of a login
@@ -105,6 +110,12 @@ type LoginRequest struct {
 type IssuedToken struct {
 	AccessToken
 	Token string `json:"token"`
+}
+
+// LoginLink opens the console and logs in.
+type LoginLink struct {
+	URL       string    `json:"url"` // whoever has it can log in; it is good once
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // AccessToken is what is known of a token.

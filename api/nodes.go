@@ -14,6 +14,14 @@ var (
 		Name: "node.list", Method: http.MethodGet, Path: "/nodes", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "List nodes by name, all or those of a condition, group, environment or status",
 	}
+	NodeSummary = Op[NodeSummaryRequest, NodeCounts]{
+		Name: "node.summary", Method: http.MethodGet, Path: "/node-summary", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "Count nodes by the state of their last run and by connection, all or those that node.list would list",
+	}
+	NodeWhy = Op[NameRequest, NodeReasons]{
+		Name: "node.why", Method: http.MethodGet, Path: "/nodes/{name}/why", Permission: fleet.ReportRead, Kind: Question,
+		Summary: "Say why a node's last run failed: the first failed resource, what was skipped because of it, and the last run that did not fail",
+	}
 	NodeShow = Op[NameRequest, Node]{
 		Name: "node.show", Method: http.MethodGet, Path: "/nodes/{name}", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show one node",
@@ -47,7 +55,7 @@ var (
 
 // nodeOperations is the operations of this file, in the order of the reference.
 func nodeOperations() []Operation {
-	return listed(NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
+	return listed(NodeList, NodeSummary, NodeShow, NodeWhy, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
 }
 
 // NodeListRequest narrows the list of nodes: what is given must all hold. A page may
@@ -58,9 +66,82 @@ type NodeListRequest struct {
 	Environment string `query:"environment"` // of the newest facts, catalog or report
 	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
 	Connected   string `query:"connected"`   // yes: nodes whose agent is connected now; no: the others; never: those of them that never had one
+	State       string `query:"state"`       // of the last run, one of the states of node.summary; commas join several
+	Order       string `query:"order"`       // name (if empty), reported (the longest ago first), state (the worst first); with a minus before it, the other way round
 	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
 	After       string `query:"after"`
 	Limit       int    `query:"limit"`
+}
+
+// NodeSummaryRequest says which nodes are counted, as NodeListRequest does.
+type NodeSummaryRequest struct {
+	Where       string `query:"where"`
+	Group       string `query:"group"`
+	Environment string `query:"environment"`
+	Status      string `query:"status"`
+	Connected   string `query:"connected"`
+	State       string `query:"state"`
+}
+
+// NodeCounts counts nodes. The states add up to Nodes, and so do the connections.
+type NodeCounts struct {
+	Nodes       int             `json:"nodes"`
+	States      NodeStateCounts `json:"states"`
+	Connections NodeConnections `json:"connections"`
+	Late        int             `json:"late"` // nodes whose last report is older than an hour; their state stays what it was
+}
+
+// NodeStateCounts is how many nodes there are in each state of the last run.
+type NodeStateCounts struct {
+	Failed     int `json:"failed"`     // a resource failed, or the run did not end, or the newest catalog does not compile
+	Corrective int `json:"corrective"` // something had changed on the node that the catalog changed back
+	Changed    int `json:"changed"`    // the catalog changed something, and nothing else had
+	Pending    int `json:"pending"`    // the run was one of noop, and would have changed something
+	Unchanged  int `json:"unchanged"`
+	None       int `json:"none"` // it has never reported
+}
+
+// NodeConnections is how many nodes have an agent that is connected, had one earlier, or never had one.
+type NodeConnections struct {
+	Yes   int `json:"yes"`
+	No    int `json:"no"`
+	Never int `json:"never"`
+}
+
+// NodeReasons is why a node's last run failed.
+type NodeReasons struct {
+	Node         string            `json:"node"`
+	State        string            `json:"state"`                   // as in Node
+	CompileError *NodeError        `json:"compile_error,omitempty"` // its newest catalog does not compile
+	Report       *Report           `json:"report,omitempty"`        // the last run, without its resources and log; missing: there was none
+	Failed       []FailedResource  `json:"failed"`                  // in the order of the run, at most MaxReasons
+	FailedCount  int               `json:"failed_count"`
+	Skipped      []SkippedResource `json:"skipped"` // each behind what it was skipped for, at most MaxReasons
+	SkippedCount int               `json:"skipped_count"`
+	OtherCatalog bool              `json:"other_catalog,omitempty"` // the node has another catalog by now: Because is made of that one
+	Log          []ReportLog       `json:"log"`                     // errors of the run that name no failed resource, at most 20
+	LastGood     *Report           `json:"last_good,omitempty"`     // the last run before that did not fail; missing: none is kept
+}
+
+// MaxReasons is how many resources node.why lists of each kind.
+const MaxReasons = 500
+
+// FailedResource is a resource that failed, with what it said.
+type FailedResource struct {
+	Resource string    `json:"resource"` // Type[title]
+	Property string    `json:"property,omitempty"`
+	Message  string    `json:"message"`
+	File     string    `json:"file,omitempty"`
+	Line     int       `json:"line,omitempty"`
+	Time     time.Time `json:"time"`
+}
+
+// SkippedResource is a resource that was not looked at, because one failed that it needs.
+type SkippedResource struct {
+	Resource string `json:"resource"`
+	Because  string `json:"because,omitempty"` // the failed or skipped resource that it waited for; empty: the catalog does not say
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
 }
 
 // NameRequest names a node or certificate.
@@ -78,6 +159,7 @@ type Node struct {
 	ReportAt      *time.Time `json:"report_at,omitempty"`
 	ReportID      string     `json:"report_id,omitempty"`
 	Status        string     `json:"status,omitempty"` // failed, changed, unchanged
+	State         string     `json:"state"`            // of the last run, in one word: failed, corrective, changed, pending, unchanged, none; see node.summary
 	Noop          bool       `json:"noop,omitempty"`
 	Corrective    bool       `json:"corrective,omitempty"`
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone

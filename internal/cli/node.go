@@ -15,7 +15,7 @@ import (
 
 var nodeCommand = asking{noun{
 	use: "node", short: "See what is known of nodes",
-	verbs: []declared{nodeList, nodeShow, otherName{nodeFacts}, nodeDeactivate, nodePurge},
+	verbs: []declared{nodeList, nodeSummary, nodeShow, nodeWhy, otherName{nodeFacts}, nodeDeactivate, nodePurge},
 }}
 
 var nodeList = verb[api.NodeListRequest]{
@@ -44,6 +44,8 @@ leaves them out.`,
 		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
 		f.StringVarP(&in.Environment, "environment", "e", "", "only nodes of this environment")
 		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
+		f.StringVar(&in.State, "state", "", "only nodes whose last run was failed, corrective, changed, pending, unchanged or none; commas join several")
+		f.StringVar(&in.Order, "order", "", "order: name, reported (the longest ago first) or state (the worst first); -reported and the like turn it round")
 		connection := func(flag, word, usage string) {
 			f.BoolFunc(flag, usage, func(value string) error {
 				if value != "true" {
@@ -60,6 +62,8 @@ leaves them out.`,
 		f.completes("where", completeCondition)
 		f.completes("group", completeGroup)
 		f.offers("status", "failed", "changed", "unchanged", "none")
+		f.offers("state", "failed", "corrective", "changed", "pending", "unchanged", "none")
+		f.offers("order", "name", "reported", "state", "-name", "-reported", "-state")
 	},
 	run: func(ctx context.Context, c *call, in *api.NodeListRequest) error {
 		if _, err := readCondition(in.Where); err != nil {

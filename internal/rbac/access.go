@@ -40,6 +40,7 @@ type AccessParts struct {
 type Access struct {
 	AccessParts
 	names, addresses *rate.Limiter
+	codes            codes
 
 	mu   sync.Mutex
 	used map[string]time.Time // token id to its last use, not yet written

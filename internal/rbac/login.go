@@ -15,6 +15,7 @@ type Attempt struct {
 	Life           time.Duration // 0: the default
 	Roles          []string      // narrow the token to these; none: all that the user has
 	Label          string        // of the token; empty: it is of a login
+	Code           string        // instead of Name, Password and Roles: of a link
 }
 
 // Issued is a new token with its text, which is shown this once.

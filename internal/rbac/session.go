@@ -25,13 +25,13 @@ func (l Logins) Knock(ctx context.Context, entry Entry) error {
 // Open logs somebody in. The actor of the record is who the password proves; strangers' failures are bounded.
 func (l Logins) Open(ctx context.Context, entry Entry, try Attempt) (Issued, error) {
 	entry.Actor, entry.Object = try.Name, try.Name // as claimed; the kind says whether it is proven
-	issued, err := l.Access.Login(ctx, try)
+	issued, err := l.Access.prove(ctx, try)
 	if err != nil {
 		entry.ActorKind, entry.Token = fleet.Anonymous, ""
 		l.Audit.Refused(ctx, entry, err)
 		return Issued{}, err
 	}
-	entry.ActorKind, entry.Token = fleet.UserActor, issued.ID
+	entry.ActorKind, entry.Actor, entry.Object, entry.Token = fleet.UserActor, issued.Owner, issued.Owner, issued.ID
 	finish, err := l.Audit.Begin(ctx, entry)
 	if err != nil { // nobody is told the token, so nobody has it
 		return Issued{}, err

@@ -42,6 +42,10 @@ type Config struct {
 	BrokerQueueBytes      int64         `koanf:"broker_queue_bytes" help:"most that may wait for one PCP client before it is cut off, in bytes"`
 	BrokerIdleTimeout     time.Duration `koanf:"broker_idle_timeout" help:"how long a PCP client may be silent; agents ping every 2 minutes"`
 
+	ConsoleListen string `koanf:"console_listen" help:"address of the console, for browsers: it asks for no certificate; empty: it is not served"`
+	ConsolePlain  bool   `koanf:"console_plain" help:"serve the console without TLS; on the loopback only, as behind a proxy of this machine"`
+	ConsoleURL    string `koanf:"console_url" help:"how people reach the console, for links; empty: made of the server's name and console_listen"`
+
 	DNSAltNames []string `koanf:"dns_alt_names" reload:"true" help:"further names of this server in its certificate"`
 
 	CAKeyType                    string        `koanf:"ca_key_type" help:"key of a new CA: ecdsa-p256 or rsa-4096"`
@@ -264,6 +268,9 @@ func (c Config) Check() error {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return bad(name, "%q is not HOST:PORT or :PORT", address)
 		}
+	}
+	if err := c.checkConsole(); err != nil {
+		return err
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return bad("database", "it must begin with postgres:// or be empty for SQLite")

@@ -56,7 +56,8 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 // openListeners are those that agents and people reach, and what is needed to change their certificate.
 type openListeners struct {
 	front   *tuttitls.Front
-	further []*tuttitls.Front // the same on broker_listen and orchestrator_listen, as far as they are set
+	further []*tuttitls.Front               // the same on broker_listen and orchestrator_listen, as far as they are set
+	console atomic.Pointer[consoleListener] // may be nil
 	server  *http.Server
 	health  *health
 	access  *atomic.Bool
@@ -71,7 +72,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	}
 	d := &openListeners{health: p.health(), access: new(atomic.Bool)}
 	d.access.Store(c.AccessLog)
-	opener := frontOpener{p.ca, c, certificate, p.log.Logger}
+	opener := frontOpener{ca: p.ca, config: c, certificate: certificate, log: p.log.Logger}
 	if d.front, err = opener.on(ctx, "listen", c.Listen); err != nil {
 		return nil, err
 	}
@@ -97,6 +98,11 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	opened, err := p.openConsole(ctx, opener.forBrowsers(), routes, d.access)
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	d.console.Store(opened)
 	d.server = &http.Server{
 		Handler: p.front(routes, d.access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
@@ -111,6 +117,13 @@ type frontOpener struct {
 	config      Config
 	certificate tls.Certificate
 	log         *slog.Logger
+	browsers    bool // no client is asked for a certificate
+}
+
+// forBrowsers opens addresses where nobody is asked for a certificate.
+func (o frontOpener) forBrowsers() frontOpener {
+	o.browsers = true
+	return o
 }
 
 // on opens one address; flag is what it is called on the command line.
@@ -128,6 +141,7 @@ func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Fr
 		Authority:      o.ca.Revocations,
 		Certificate:    o.certificate,
 		ClientCAs:      o.ca.Pool(),
+		Unasked:        o.browsers,
 		MaxConnections: c.MaxConnections,
 		Log:            o.log,
 		Limits: tuttitls.Limits{
@@ -148,9 +162,18 @@ func (d *openListeners) fronts() []*tuttitls.Front {
 	return append([]*tuttitls.Front{d.front}, d.further...)
 }
 
+// shown is all listeners that show the certificate.
+func (d *openListeners) shown() []*tuttitls.Front {
+	all := d.fronts()
+	if l := d.console.Load(); l != nil && l.front != nil {
+		all = append(all, l.front)
+	}
+	return all
+}
+
 // show exchanges the certificate, and the CAs of clients, for all handshakes that begin from now on.
 func (d *openListeners) show(certificate tls.Certificate, clients *x509.CertPool) error {
-	for _, front := range d.fronts() {
+	for _, front := range d.shown() {
 		if err := front.Reload(certificate, clients); err != nil {
 			return err
 		}
@@ -162,6 +185,11 @@ func (d *openListeners) show(certificate tls.Certificate, clients *x509.CertPool
 func (d *openListeners) drain(timeout time.Duration, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	if l := d.console.Load(); l != nil {
+		if err := l.drain(timeout); err != nil {
+			log.WarnContext(ctx, "open requests of browsers were cut off", "err", err)
+		}
+	}
 	if err := d.server.Shutdown(ctx); err != nil {
 		log.WarnContext(ctx, "open requests were cut off", "err", err)
 		_ = d.server.Close()
@@ -172,6 +200,9 @@ func (d *openListeners) close() error {
 	var err error
 	for _, front := range d.fronts() {
 		err = errors.Join(err, front.Close())
+	}
+	if l := d.console.Load(); l != nil {
+		err = errors.Join(err, l.socket.Close())
 	}
 	return err
 }
@@ -263,9 +294,13 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"broker":     p.broker.Run,
 			"websockets": p.sockets.Run,
 		})
-	serving := make(chan error, len(d.fronts()))
+	serving := make(chan error, len(d.fronts())+1)
 	for _, front := range d.fronts() {
 		go func() { serving <- d.server.Serve(front) }()
+	}
+	if l := d.console.Load(); l != nil {
+		go func() { serving <- l.server.Serve(l.socket) }()
+		p.log.InfoContext(ctx, "serving the console", "address", l.address)
 	}
 	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
 

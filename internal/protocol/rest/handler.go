@@ -78,6 +78,7 @@ type Config struct {
 	AuditChain         *rbac.Chain
 	AuditReads         func() bool // whether questions are recorded, too
 	Scopes             Scopes
+	Console            func() string                      // the address of the console; empty: it is not served
 	Entry              func(context.Context) rbac.Entry   // when, from where, under which reference
 	RequestID          func(context.Context) string       // the reference that logs and callers share
 	NoteActor          func(context.Context, fleet.Actor) // is told who asks, for the log
@@ -126,7 +127,8 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) areas(c Config) []area {
 	follow := &streams{gate: h.gate, log: c.Log, stopping: c.Stopping}
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, ends: c.CertificateEnds, presences: c.Presences}
-	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences}
+	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences,
+		runs: c.Runs, breakages: c.Breakages}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
 	delivered := &deliveries{
 		gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses,
@@ -143,9 +145,9 @@ func (h *Handler) areas(c Config) []area {
 	}
 	known := &nodes{
 		nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
-		roster: there, selector: chosen, deliveries: delivered, catalogue: c.Catalogue,
+		roster: there, selector: chosen, deliveries: delivered, catalogue: c.Catalogue, reports: c.Reports,
 	}
-	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access, logins: rbac.Logins{Access: c.Access, Audit: c.Audit}}
+	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access, logins: rbac.Logins{Access: c.Access, Audit: c.Audit}, console: c.Console}
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},

@@ -303,6 +303,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	released := newReleases(b.stored)
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
+		Console:      func() string { return "https://localhost:8143" },
 		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Sources: newSources(t, blobs), Engines: someEngines{}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t, b.calls), Calls: b.calls, Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,

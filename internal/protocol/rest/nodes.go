@@ -38,12 +38,15 @@ type nodes struct {
 	selector   *selector
 	deliveries *deliveries
 	catalogue  Catalogue
+	reports    inventory.ReportStore
 }
 
 func (h *nodes) bindings() []binding {
 	return []binding{
 		each(answer(api.NodeList, h.listNodes)),
+		each(answer(api.NodeSummary, h.countNodes)),
 		answer(api.NodeShow, h.showNode),
+		answer(api.NodeWhy, h.explainNode),
 		answer(api.NodeFacts, h.showFacts),
 		answer(api.NodeDeactivate, h.deactivateNode),
 		answer(api.NodePurge, h.purgeNode),
@@ -106,6 +109,9 @@ func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 				Cause: string(c.Err.Cause), Message: c.Err.Plain(), File: c.Err.File, Line: c.Err.Line, Version: string(c.Version), At: c.FinishedAt.UTC(),
 			}
 		}
+		nodes[i].State = runState{
+			status: nodes[i].Status, corrective: nodes[i].Corrective, pending: nodes[i].Pending > 0, broken: nodes[i].CompileError != nil,
+		}.word()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -23,7 +24,11 @@ func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api
 	if err != nil {
 		return list, err
 	}
-	list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
+	if request.Order == "" || request.Order == sortName {
+		list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
+	} else {
+		list.Next, err = h.sorted(ctx, s, request, page.Limit, &list.Items)
+	}
 	if err == nil {
 		err = h.lastRuns(ctx, list.Items)
 	}
@@ -66,6 +71,7 @@ type selection struct {
 	environment fleet.Environment
 	status      string
 	connected   string
+	states      []string // of the last run; none: any
 }
 
 // noReport is the status of nodes that never reported.
@@ -86,6 +92,8 @@ type selector struct {
 	inventory  inventory.Asker
 	classifier Classifier
 	presences  inventory.Presences
+	runs       inventory.RunStore
+	breakages  compile.Breakages
 }
 
 func (h *selector) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
@@ -99,6 +107,9 @@ func (h *selector) selection(ctx context.Context, permission fleet.Permission, r
 	case "", isConnected, notConnected, neverConnected:
 	default:
 		return s, fault.New(fault.Invalid, "connected must be %s, %s or %s, not %.40q", isConnected, notConnected, neverConnected, request.Connected)
+	}
+	if s.states, err = runStates(request.State); err != nil {
+		return s, err
 	}
 	if request.Environment != "" {
 		if s.environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
@@ -152,7 +163,7 @@ const maxExamined = 20_000
 // returns where the next page begins; empty at the end.
 func (s selection) page(ctx context.Context, page inventory.Page, each func(node inventory.Node, pinned bool)) (next string, err error) {
 	found, batch := 0, inventory.MaxNamed
-	if s.group == "" && s.environment == "" && s.status == "" && s.connected == "" {
+	if s.group == "" && s.environment == "" && s.status == "" && s.connected == "" && len(s.states) == 0 {
 		batch = page.Limit // all are wanted
 	}
 	for after, examined := page.After, 0; examined < maxExamined; examined += batch {
@@ -168,6 +179,9 @@ func (s selection) page(ctx context.Context, page inventory.Page, each func(node
 		}
 		pinned, err := s.members(ctx, nodes)
 		if err != nil {
+			return "", err
+		}
+		if nodes, err = s.inState(ctx, nodes); err != nil {
 			return "", err
 		}
 		for _, node := range nodes {

@@ -17,11 +17,13 @@ type sessions struct {
 	recorder *recorder
 	access   *rbac.Access
 	logins   rbac.Logins
+	console  func() string // its address; empty: it is not served
 }
 
 func (h *sessions) bindings() []binding {
 	return []binding{
 		raw(api.SessionOpen, h.login),
+		answer(api.SessionLink, h.linkSession),
 		answer(api.SessionShow, h.showSession),
 		answer(api.SessionClose, h.closeSession),
 		answer(api.TokenList, h.listTokens),
@@ -46,12 +48,25 @@ func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (a
 		return api.IssuedToken{}, err
 	}
 	issued, err := h.logins.Open(ctx, h.recorder.entry(ctx, api.SessionOpen.Name, request.Name), rbac.Attempt{
-		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles, Label: request.Label,
+		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles, Label: request.Label, Code: request.Code,
 	})
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
 	return issuedOf(issued), nil
+}
+
+// linkSession makes a link with a code. The code is behind the # of the address: browsers do not send that part, so no log has it.
+func (h *sessions) linkSession(ctx context.Context, _ api.Nothing) (api.LoginLink, error) {
+	address := h.console()
+	if address == "" {
+		return api.LoginLink{}, fault.New(fault.Unavailable, "this server does not serve the console; set console_listen, for example to :8443, and restart it")
+	}
+	code, err := h.access.NewCode(ctx, fleet.ActorFrom(ctx))
+	if err != nil {
+		return api.LoginLink{}, err
+	}
+	return api.LoginLink{URL: address + "/login#code=" + code.Text, ExpiresAt: code.ExpiresAt}, nil
 }
 
 // maxSeconds keeps a life from overflowing a duration.

@@ -29,6 +29,8 @@ type Config struct {
 	Authority   Authority
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool
+	// Unasked leaves clients alone: nobody is asked for a certificate, as browsers would ask their user which one.
+	Unasked bool
 	// MinVersion is TLS 1.2 unless set: older Puppet clients speak no newer one.
 	MinVersion uint16
 	// HandshakeTimeout is how long a client may take to shake hands, while we do not let it wait; 15 seconds.
@@ -112,11 +114,15 @@ func (f *Front) Reload(certificate tls.Certificate, clientCAs *x509.CertPool) er
 	if len(certificate.Certificate) == 0 || certificate.PrivateKey == nil || clientCAs == nil {
 		return fault.New(fault.Invalid, "a TLS front needs a certificate with its key and the CAs of its clients")
 	}
+	asked := tls.VerifyClientCertIfGiven
+	if f.cfg.Unasked {
+		asked = tls.NoClientCert
+	}
 	f.secrets.Store(&tls.Config{
 		MinVersion:   f.cfg.MinVersion,
 		NextProtos:   protocols(),
 		Certificates: []tls.Certificate{certificate},
-		ClientAuth:   tls.VerifyClientCertIfGiven,
+		ClientAuth:   asked,
 		ClientCAs:    clientCAs,
 		// A file of 10 KB would otherwise go out in eight records.
 		DynamicRecordSizingDisabled: true,

@@ -1,0 +1,243 @@
+// Journeys through the console in a real browser, against a real server. Started by TestConsole of e2e.
+import assert from 'node:assert/strict';
+import { findings, launch, open, overflows, setting, settled } from './world.mjs';
+
+const base = setting('TUTTI_CONSOLE');
+const link = setting('TUTTI_CONSOLE_LINK');
+const red = setting('TUTTI_RED');
+const total = Number(setting('TUTTI_NODES'));
+const viewer = { name: setting('TUTTI_VIEWER'), password: setting('TUTTI_VIEWER_PASSWORD') };
+
+const failures = [];
+let ran = 0;
+
+async function journey(name, tell) {
+  const begun = Date.now();
+  try {
+    await tell();
+    process.stdout.write(`ok ${name} (${Date.now() - begun} ms)\n`);
+  } catch (cause) {
+    failures.push(name);
+    process.stdout.write(`FAILED ${name}: ${cause.stack}\n`);
+  }
+  ran++;
+}
+
+const browser = await launch();
+const admin = await open(browser);
+const { page, said } = admin;
+let job = '';
+
+await journey('a link logs in once', async () => {
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assert.equal(new URL(page.url()).hash, '', 'the code is not left in the address');
+  const cookies = await admin.context.cookies();
+  const session = cookies.find((c) => c.name === 'tutti_session');
+  assert.equal(session?.httpOnly, true);
+  assert.equal(session?.sameSite, 'Strict');
+  assert.equal(await page.evaluate(() => document.cookie), '', 'scripts see no cookie');
+  const other = await open(browser);
+  await other.page.goto(link);
+  await other.page.getByText('the login code is wrong, was used').waitFor();
+  await other.context.close();
+});
+
+await journey('the headline adds up, and each number leads to its rows', async () => {
+  await page.getByRole('link', { name: `${total} nodes` }).waitFor();
+  await page.getByTestId('link').getByText('live').waitFor();
+  await page.getByRole('link', { name: '1 failed' }).click();
+  await page.getByRole('table', { name: /Nodes, 1 row/ }).waitFor();
+  assert.match(page.url(), /state=failed/);
+  await page.getByRole('link', { name: red }).waitFor();
+});
+
+await journey('why is this node red, in three clicks', async () => {
+  await page.goto(`${base}/`);
+  await page.getByRole('link', { name: `Why is ${red} red?` }).click();
+  const why = page.getByRole('region', { name: 'Why it is red' });
+  await why.getByText('could not be written: no space left on device').waitFor();
+  await why
+    .getByText(/site\.pp:\d+/)
+    .first()
+    .waitFor();
+  const tree = why.getByRole('list', { name: `Skipped because of File[/srv/app.conf]` });
+  await tree.getByText('Service[app]').first().waitFor();
+  await page.getByRole('region', { name: 'The last run that did not fail' }).waitFor();
+  assert.equal(await page.getByTestId('command').locator('code').last().innerText(), `tutti node why ${red}`);
+});
+
+await journey('the list is sorted, filtered and paged by the server', async () => {
+  await page.goto(`${base}/nodes`);
+  await settled(page);
+  assert.equal(await page.getByTestId('total').innerText(), String(total));
+  await page.getByRole('button', { name: 'Last run' }).click();
+  await page.waitForURL(/order=state/);
+  const first = page.locator('.grid-row').first();
+  await first.getByText(red).waitFor();
+  await page.getByLabel('Condition').fill('certname ~ "^sim-000"');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.waitForURL(/where=/);
+  await page.getByRole('table', { name: /Nodes, \d+ rows?\./ }).waitFor();
+  await page.reload();
+  await settled(page);
+  assert.equal(
+    await page.getByLabel('Condition').inputValue(),
+    'certname ~ "^sim-000"',
+    'a copied address opens the same',
+  );
+  await page.getByLabel('Condition').fill('certname = ');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.getByRole('alert').waitFor();
+  said.length = 0; // a browser tells of an answer that says 400
+  await page.goBack();
+  await page.getByRole('table', { name: /Nodes, \d+ rows?\./ }).waitFor();
+});
+
+await journey('keys alone: to the nodes, to one of them', async () => {
+  await page.goto(`${base}/`);
+  await settled(page);
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await page.getByRole('heading', { name: /Nodes/ }).waitFor();
+  await settled(page);
+  await page.locator('.grid-row').first().waitFor();
+  await page.getByRole('table').focus();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/nodes\/.+/);
+  await settled(page);
+});
+
+await journey('the tabs of a node', async () => {
+  await page.goto(`${base}/nodes/${red}?tab=resources`);
+  await page.getByRole('button', { name: 'Open File[/srv/app.conf]' }).click();
+  await page.getByRole('dialog').getByText('workers = 4').waitFor();
+  await page.keyboard.press('Escape');
+  await page.goto(`${base}/nodes/${red}?tab=facts&find=family`);
+  await page
+    .getByRole('link', { name: /Debian: nodes with this value/ })
+    .first()
+    .waitFor();
+  await page.goto(`${base}/nodes/${red}?tab=runs`);
+  await page.getByRole('table', { name: /Runs/ }).getByRole('button').first().click();
+  await page
+    .getByRole('table', { name: /Resources of the run/ })
+    .getByText('File[/srv/app.conf]')
+    .waitFor();
+  await page.goto(`${base}/nodes/${red}?tab=jobs`);
+  await page.getByText('No job was ordered for this node').waitFor();
+});
+
+await journey('Puppet is run on nodes, and the job moves while one looks', async () => {
+  await page.goto(`${base}/nodes?where=${encodeURIComponent('certname ~ "^sim-000"')}`);
+  await settled(page);
+  await page.getByRole('button', { name: 'Run Puppet…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/^tutti run --where/).waitFor();
+  await dialog.getByLabel('Only show what would change').check();
+  await dialog.getByText(/--noop/).waitFor();
+  await dialog.getByLabel('Only show what would change').uncheck();
+  await dialog.getByRole('button', { name: /^Run on \d+ nodes?$/ }).click();
+  await page.waitForURL(/\/jobs\/\d+/);
+  job = page.url();
+  await page
+    .locator('h1')
+    .getByText(/finished|failed/)
+    .waitFor({ timeout: 30_000 });
+  await page.getByRole('table', { name: /Runs, \d+ rows?\./ }).waitFor();
+  await page.getByRole('button', { name: 'Run again…' }).click();
+  await page
+    .getByRole('dialog')
+    .getByText(/^tutti job rerun \d+$/)
+    .waitFor();
+  await page.keyboard.press('Escape');
+});
+
+await journey('events come while one looks', async () => {
+  await page.goto(`${base}/events`);
+  await settled(page);
+  await page.locator('.grid-row').first().waitFor();
+  await page.getByRole('button', { name: 'Freeze' }).click();
+  await page.getByRole('button', { name: /Go on, \+/ }).waitFor();
+});
+
+await journey('pages that are not there, and things that are not', async () => {
+  await page.goto(`${base}/nothing/here`);
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+});
+
+const pages = [
+  ['/', 'Overview'],
+  ['/nodes', 'Nodes'],
+  [`/nodes/${red}`, red],
+  [`/nodes/${red}?tab=resources`, red],
+  [`/nodes/${red}?tab=facts`, red],
+  [`/nodes/${red}?tab=runs`, red],
+  ['/jobs', 'Jobs'],
+  ['job', ''],
+  ['/events', 'Events'],
+];
+
+for (const theme of ['light', 'dark']) {
+  await journey(`every page in the ${theme} theme has no serious finding, and fits 390 pixels`, async () => {
+    await page.emulateMedia({ colorScheme: theme });
+    const found = [];
+    for (const [path, name] of pages) {
+      await page.goto(path === 'job' ? job : base + path);
+      await settled(page);
+      if (name) await page.getByRole('heading', { name, level: 1 }).waitFor();
+      found.push(...(await findings(page)).map((f) => `${path}: ${f}`));
+      await page.setViewportSize({ width: 390, height: 800 });
+      const wide = await overflows(page);
+      if (wide) found.push(`${path} at 390 pixels: ${wide}`);
+      await page.setViewportSize({ width: 1280, height: 800 });
+    }
+    assert.deepEqual(found, []);
+  });
+}
+
+await journey('a read-only role sees, and cannot act', async () => {
+  const theirs = await open(browser);
+  await theirs.page.goto(`${base}/nodes`);
+  await theirs.page.getByLabel('Name').fill(viewer.name);
+  await theirs.page.getByRole('textbox', { name: 'Password' }).fill(viewer.password);
+  await theirs.page.getByRole('button', { name: 'Log in' }).click();
+  await theirs.page.getByRole('table', { name: /Nodes/ }).waitFor();
+  assert.match(theirs.page.url(), /\/nodes$/, 'the page that was asked for is shown after the login');
+  const run = theirs.page.getByRole('button', { name: 'Run Puppet…' });
+  assert.equal(await run.getAttribute('aria-disabled'), 'true');
+  assert.match((await run.getAttribute('aria-description')) ?? '', /puppet:run/);
+  await run.click({ force: true });
+  assert.equal(await theirs.page.getByRole('dialog').count(), 0);
+  assert.deepEqual(theirs.said, []);
+  // The server refuses it, too, also to a page of ours that shows the right token.
+  const status = await theirs.page.evaluate(async () => {
+    const { csrf } = await (await fetch('/session')).json();
+    const order = { targets: { all: true } };
+    const headers = { 'Content-Type': 'application/json', 'X-Tutti-Csrf': csrf };
+    return (await fetch('/api/v1/jobs/puppet', { method: 'POST', headers, body: JSON.stringify(order) })).status;
+  });
+  assert.equal(status, 403);
+  await theirs.page.getByRole('button', { name: `You are ${viewer.name}` }).click();
+  await theirs.page.getByRole('menuitem', { name: 'Log out', exact: true }).click();
+  await theirs.page.getByRole('heading', { name: 'Log in to Tutti' }).waitFor();
+  await theirs.context.close();
+});
+
+await journey('an act without the token against forged requests is refused', async () => {
+  const status = await page.evaluate(
+    async () => (await fetch('/api/v1/jobs/1/stop', { method: 'POST', body: '{}' })).status,
+  );
+  assert.equal(status, 403);
+  said.length = 0;
+});
+
+await journey('nothing was said in the browser’s console', async () => {
+  assert.deepEqual(said, []);
+});
+
+await browser.close();
+process.stdout.write(`${ran - failures.length} of ${ran} journeys\n`);
+process.exit(failures.length > 0 ? 1 : 0);

@@ -1,0 +1,44 @@
+// Screenshots of the pages, at three widths and in both themes. Started by `make screenshots`.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch, open, setting, settled } from './world.mjs';
+
+const base = setting('TUTTI_CONSOLE');
+const red = setting('TUTTI_RED');
+const out = setting('TUTTI_SCREENSHOTS');
+const pages = {
+  overview: '/',
+  nodes: '/nodes?order=state',
+  node: `/nodes/${red}`,
+  resources: `/nodes/${red}?tab=resources`,
+  facts: `/nodes/${red}?tab=facts`,
+  runs: `/nodes/${red}?tab=runs`,
+  jobs: '/jobs',
+  job: '/jobs/1',
+  events: '/events',
+};
+
+mkdirSync(out, { recursive: true });
+const browser = await launch();
+const { page, context } = await open(browser);
+await page.goto(`${base}/login`);
+await settled(page);
+await page.screenshot({ path: join(out, 'login.png') });
+await page.goto(setting('TUTTI_CONSOLE_LINK'));
+await page.getByRole('heading', { name: 'Overview' }).waitFor();
+for (const theme of ['light', 'dark']) {
+  await page.emulateMedia({ colorScheme: theme });
+  for (const width of [390, 1024, 1600]) {
+    await page.setViewportSize({ width, height: width < 600 ? 844 : 900 });
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(base + path);
+      await settled(page);
+      await page.waitForLoadState('load');
+      await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: join(out, `${name}-${width}-${theme}.png`) });
+    }
+  }
+}
+await context.close();
+await browser.close();

@@ -1,0 +1,116 @@
+import { operations, prefix, type Operations } from './operations';
+import type { Problem, Session } from './types';
+
+export type { Operations } from './operations';
+export type * from './types';
+
+/** What went wrong, as the server says it. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Problem,
+  ) {
+    super(problem.message);
+  }
+}
+
+let csrf = '';
+
+/** Is told when the server does not know the session any more. */
+let ended: () => void = () => {};
+
+export function whenEnded(tell: () => void) {
+  ended = tell;
+}
+
+async function send(path: string, init: RequestInit): Promise<unknown> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, { credentials: 'same-origin', ...init });
+  } catch (cause) {
+    if (init.signal?.aborted) throw cause;
+    throw new Refusal(0, {
+      kind: 'unavailable',
+      message: 'The server does not answer. This page goes on by itself when it does.',
+      request_id: '',
+    } as Problem);
+  }
+  if (answer.status === 204) return undefined;
+  const text = await answer.text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = { kind: 'internal', message: `The server answered with status ${answer.status} and no words.` };
+  }
+  if (answer.ok) return body;
+  if (answer.status === 401) ended();
+  throw new Refusal(answer.status, body as Problem);
+}
+
+/** Puts the members of a request where its operation has them: the path, the query, the body. */
+export function place(name: keyof Operations, request: Record<string, unknown>): { path: string; body?: string } {
+  const op = operations[name];
+  const rest = { ...request };
+  let path = op.path.replace(/\{(\w+)\}/g, (_, key: string) => {
+    const value = rest[key];
+    delete rest[key];
+    return encodeURIComponent(String(value));
+  });
+  const query = new URLSearchParams();
+  for (const key of op.query) {
+    const value = rest[key];
+    delete rest[key];
+    if (value !== undefined && value !== '' && value !== false && value !== null) query.set(key, String(value));
+  }
+  if ([...query].length > 0) path += `?${query}`;
+  const members = Object.keys(rest).length > 0;
+  const bodyless = op.method === 'GET' || op.method === 'DELETE';
+  return { path: prefix + path, body: bodyless ? undefined : members ? JSON.stringify(rest) : '{}' };
+}
+
+/** Calls an operation of the API. */
+export async function call<N extends keyof Operations>(
+  name: N,
+  request: Operations[N]['request'],
+  signal?: AbortSignal,
+): Promise<Operations[N]['response']> {
+  const { path, body } = place(name, request as Record<string, unknown>);
+  const headers: Record<string, string> = {};
+  const { method } = operations[name];
+  if (method !== 'GET') headers['X-Tutti-Csrf'] = csrf;
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  return (await send(path, { method, headers, body, signal })) as Operations[N]['response'];
+}
+
+/** The address of a stream. */
+export function streamAddress<N extends keyof Operations>(name: N, request: Operations[N]['request']): string {
+  return place(name, request as Record<string, unknown>).path;
+}
+
+interface Opened {
+  session?: Session;
+  csrf?: string;
+}
+
+/** Who is logged in; undefined: nobody. */
+export async function whoAmI(): Promise<Session | undefined> {
+  const opened = (await send('/session', { method: 'GET' })) as Opened;
+  csrf = opened.csrf ?? '';
+  return opened.session;
+}
+
+export async function logIn(proof: { name: string; password: string } | { code: string }): Promise<void> {
+  const body = JSON.stringify({ name: '', password: '', ...proof });
+  const opened = (await send('/session', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body,
+  })) as Opened;
+  csrf = opened.csrf ?? '';
+}
+
+export async function logOut(): Promise<void> {
+  await send('/session', { method: 'DELETE', headers: { 'X-Tutti-Csrf': csrf } });
+  csrf = '';
+}

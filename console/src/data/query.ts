@@ -1,0 +1,89 @@
+// The one place that knows the library which keeps answers of the server.
+import {
+  keepPreviousData,
+  QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { call, Refusal, type Operations } from '../api/client';
+
+export { QueryClientProvider } from '@tanstack/react-query';
+
+/** Nothing asks again sooner than this. */
+export const slowest = 10_000;
+
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        refetchOnWindowFocus: true,
+        retry: (count, error) => count < 3 && error instanceof Refusal && (error.status === 0 || error.status === 503),
+        retryDelay: (attempt) => Math.min(1000 * 2 ** attempt, slowest),
+      },
+    },
+  });
+}
+
+interface Options {
+  enabled?: boolean;
+  every?: number; // milliseconds; not below slowest
+}
+
+/** Asks a question of the API. */
+export function useAsk<N extends keyof Operations>(name: N, request: Operations[N]['request'], options: Options = {}) {
+  return useQuery<Operations[N]['response'], Refusal>({
+    queryKey: [name, request],
+    queryFn: ({ signal }) => call(name, request, signal),
+    enabled: options.enabled,
+    refetchInterval: options.every ? Math.max(options.every, slowest) : false,
+    placeholderData: keepPreviousData,
+  });
+}
+
+type Listed<T> = { items: T[] | null; next?: string };
+type ItemOf<N extends keyof Operations> = NonNullable<Operations[N]['response']> extends Listed<infer T> ? T : never;
+
+/** Asks for a list page by page; rows holds the pages that came. */
+export function useList<N extends keyof Operations>(name: N, request: Operations[N]['request'], options: Options = {}) {
+  const asked = useInfiniteQuery<Operations[N]['response'], Refusal>({
+    queryKey: [name, 'pages', request],
+    queryFn: ({ pageParam, signal }) =>
+      call(name, { ...request, after: pageParam as string, limit: 200 } as Operations[N]['request'], signal),
+    initialPageParam: '',
+    getNextPageParam: (last) => (last as Listed<unknown>).next || undefined,
+    enabled: options.enabled,
+    refetchInterval: options.every ? Math.max(options.every, slowest) : false,
+    placeholderData: keepPreviousData,
+  });
+  const rows = (asked.data?.pages ?? []).flatMap((page) => (page as Listed<ItemOf<N>>).items ?? []);
+  return {
+    rows,
+    error: asked.error,
+    loading: asked.isPending && asked.fetchStatus !== 'idle',
+    whole: !asked.hasNextPage,
+    at: asked.dataUpdatedAt,
+    more: () => {
+      if (asked.hasNextPage && !asked.isFetchingNextPage) void asked.fetchNextPage();
+    },
+    again: () => void asked.refetch(),
+  };
+}
+
+/** Does something; questions that begin with one of the names are asked again after it. */
+export function useAct<N extends keyof Operations>(name: N, touches: (keyof Operations)[] = []) {
+  const client = useQueryClient();
+  return useMutation<Operations[N]['response'], Refusal, Operations[N]['request']>({
+    mutationFn: (request) => call(name, request),
+    onSuccess: () => touches.forEach((one) => void client.invalidateQueries({ queryKey: [one] })),
+  });
+}
+
+/** Has questions asked again. */
+export function useAgain() {
+  const client = useQueryClient();
+  return (...names: (keyof Operations)[]) =>
+    names.forEach((name) => void client.invalidateQueries({ queryKey: [name] }));
+}

@@ -1,0 +1,199 @@
+import { useMemo, useState } from 'react';
+import type { Event } from '../api/client';
+import { useEvents } from '../data/live';
+import { useList } from '../data/query';
+import { Link, nodeAddress, useSearch } from '../routes/router';
+import { DataTable, type Column } from '../ui/DataTable';
+import { Button, Group, IconPlayerPause, IconPlayerPlay, Select, Text, TextInput } from '../ui/kit';
+import { CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
+import { commandLine, count, many, visible } from '../ui/words';
+
+/** So many of the newest events are kept while one looks. */
+const kept = 5000;
+
+const columns: Column<Event>[] = [
+  { key: 'time', title: 'When', width: '92px', cell: (e) => <Time at={e.time} /> },
+  {
+    key: 'node',
+    title: 'Node',
+    width: 'minmax(120px, 1.2fr)',
+    cell: (e) => (
+      <Link to={nodeAddress(e.node)} className="plain">
+        {e.node}
+      </Link>
+    ),
+  },
+  { key: 'status', title: 'State', width: '112px', cell: (e) => <State of={e.status || e.kind} /> },
+  {
+    key: 'resource',
+    title: 'Resource',
+    width: 'minmax(120px, 1.5fr)',
+    from: 600,
+    cell: (e) => {
+      const text = e.type
+        ? visible(`${e.type}[${e.title ?? ''}]`)
+        : e.kind === 'begin'
+          ? 'run began'
+          : e.kind === 'end'
+            ? 'run ended'
+            : e.kind;
+      return <span title={text}>{text}</span>;
+    },
+  },
+  {
+    key: 'message',
+    title: 'What happened',
+    width: 'minmax(120px, 2fr)',
+    from: 600,
+    cell: (e) => {
+      const text = e.redacted ? `${e.property ?? ''} changed (hidden)` : visible(e.message ?? e.property ?? '');
+      return <span title={text}>{text}</span>;
+    },
+  },
+  {
+    key: 'place',
+    title: 'Place',
+    width: 'minmax(90px, 1fr)',
+    from: 900,
+    cell: (e) => (
+      <span className="mono" title={e.file}>
+        {e.file ? `${e.file.split('/').slice(-2).join('/')}:${e.line ?? ''}` : '–'}
+      </span>
+    ),
+  },
+];
+
+interface Filter {
+  node?: string;
+  status?: string;
+  type?: string;
+  kind?: string;
+}
+
+/** Whether an event that came is one of those that are wanted, as the server judges it. */
+export function wanted(e: Event, f: Filter): boolean {
+  return (
+    (!f.node || e.node === f.node) &&
+    (!f.status || (e.status ?? '') === f.status) &&
+    (!f.type || (e.type ?? '') === f.type) &&
+    (!f.kind || e.kind === f.kind)
+  );
+}
+
+/** Joins what came with what was asked for: the newest first, none twice. */
+export function joined(came: Event[], asked: Event[]): Event[] {
+  const first = asked[0]?.number ?? 0;
+  return [...came.filter((e) => e.number > first), ...asked];
+}
+
+/** What happens in Puppet runs, as it happens. Freezing keeps counting. */
+export function Events() {
+  const [search, change] = useSearch();
+  const filter: Filter = { node: search.node, status: search.status, type: search.type, kind: search.kind };
+  const list = useList('event.list', { ...filter });
+  const [came, setCame] = useState<Event[]>([]);
+  const [frozen, setFrozen] = useState<Event[]>();
+  useEvents((e) => setCame((before) => [e, ...before].slice(0, kept)));
+  const all = useMemo(
+    () =>
+      joined(
+        came.filter((e) => wanted(e, filter)),
+        list.rows,
+      ),
+    [came, list.rows, filter.node, filter.status, filter.type, filter.kind], // oxlint-disable-line react/exhaustive-deps
+  );
+  const rows = frozen ?? all;
+  const behind = frozen ? all.length - frozen.length : 0;
+  const set = (part: Filter) => {
+    setFrozen(undefined);
+    change(part as Record<string, string | undefined>);
+  };
+  return (
+    <Page
+      title="Events"
+      name="Events"
+      actions={
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={frozen ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
+          onClick={() => setFrozen(frozen ? undefined : all)}
+          aria-pressed={Boolean(frozen)}
+        >
+          {frozen ? `Go on, +${count(behind)}` : 'Freeze'}
+        </Button>
+      }
+    >
+      <Group gap="xs" align="flex-end">
+        <TextInput
+          label="Node"
+          data-filter
+          w={200}
+          value={search.node ?? ''}
+          onChange={(e) => set({ node: e.currentTarget.value })}
+        />
+        <TextInput
+          label="Type"
+          w={140}
+          placeholder="Service"
+          value={search.type ?? ''}
+          onChange={(e) => set({ type: e.currentTarget.value })}
+        />
+        <Select
+          label="State"
+          w={150}
+          placeholder="any"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any state' }}
+          data={['failure', 'success', 'noop', 'skipped', 'audit']}
+          value={search.status ?? null}
+          onChange={(v) => set({ status: v ?? '' })}
+        />
+        <Select
+          label="Kind"
+          w={140}
+          placeholder="any"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any kind' }}
+          data={['resource', 'begin', 'end', 'missing', 'alarm']}
+          value={search.kind ?? null}
+          onChange={(v) => set({ kind: v ?? '' })}
+        />
+      </Group>
+      {list.error && <Failure error={list.error} again={list.again} />}
+      <DataTable
+        label="Events"
+        columns={columns}
+        rows={rows}
+        rowKey={(e) => String(e.number)}
+        whole={list.whole}
+        more={frozen ? undefined : list.more}
+        empty={
+          list.loading ? null : (
+            <Empty title="Nothing happened that is like that">
+              <Text size="sm">
+                Changes come here as Puppet runs make them, from nodes with a tutti agent, and with the reports of the
+                others.
+              </Text>
+            </Empty>
+          )
+        }
+      />
+      <CommandLine
+        line={commandLine(
+          'event',
+          'tail',
+          filter.node && '--node',
+          filter.node,
+          filter.type && '--type',
+          filter.type,
+          filter.status && '--status',
+          filter.status,
+          filter.kind && '--kind',
+          filter.kind,
+        )}
+      />
+      <Whisper text={frozen ? `frozen, ${many(behind, 'new event')}` : ''} />
+    </Page>
+  );
+}

@@ -1,0 +1,284 @@
+import { useEffect, useState } from 'react';
+import { call } from '../api/client';
+import { listen, useLink } from '../data/live';
+import { mayDo, useSession } from '../data/session';
+import { Link, Outlet, useGo, usePath } from '../routes/router';
+import {
+  ActionIcon,
+  AppShell,
+  Burger,
+  Group,
+  IconActivity,
+  IconHome,
+  IconLogout,
+  IconMoon,
+  IconPlayerPlay,
+  IconServer2,
+  IconSun,
+  IconUser,
+  Kbd,
+  Menu,
+  Modal,
+  Table,
+  Text,
+  useDisclosure,
+  useHotkeys,
+  useTheme,
+} from '../ui/kit';
+import { Coming, Empty } from '../ui/parts';
+import { ago } from '../ui/words';
+import { LoginForm } from './Login';
+
+const places = [
+  { group: '', to: '/', text: 'Overview', icon: IconHome, needs: '' },
+  { group: 'Fleet', to: '/nodes', text: 'Nodes', icon: IconServer2, needs: 'node:read' },
+  { group: 'Work', to: '/jobs', text: 'Jobs', icon: IconPlayerPlay, needs: 'job:read' },
+  { group: '', to: '/events', text: 'Events', icon: IconActivity, needs: 'report:read' },
+];
+
+const keys: [string, string][] = [
+  ['g o', 'Overview'],
+  ['g n', 'Nodes'],
+  ['g j', 'Jobs'],
+  ['g e', 'Events'],
+  ['/', 'go to the filter of a list'],
+  ['j k', 'next and previous row of a list'],
+  ['Enter', 'open the row'],
+  ['?', 'this help'],
+];
+
+/** What is around every page: where one can go, who is logged in, how the stream stands. */
+export function Frame() {
+  const { session, loading, error } = useSession();
+  const path = usePath();
+  if (loading) return <Waiting />;
+  if (path === '/login' && !session) return <Outlet />;
+  if (!session) {
+    if (error) {
+      return (
+        <main>
+          <Empty title="The server does not answer">
+            <Text size="sm">{error}</Text>
+          </Empty>
+        </main>
+      );
+    }
+    return (
+      <main>
+        <LoginForm />
+      </main>
+    );
+  }
+  return <Within />;
+}
+
+function Waiting() {
+  return (
+    <main style={{ padding: 24 }}>
+      <Coming />
+    </main>
+  );
+}
+
+function Within() {
+  const { session, lost, again, leave } = useSession();
+  const [open, nav] = useDisclosure();
+  const [help, helps] = useDisclosure();
+  const path = usePath();
+  const go = useGo();
+  const watches = mayDo(session, 'report:read');
+  useEffect(() => (watches ? listen() : undefined), [watches]);
+  useEffect(() => nav.close(), [path]); // oxlint-disable-line react/exhaustive-deps
+  useGoKeys({ o: '/', n: '/nodes', j: '/jobs', e: '/events' }, go);
+  useHotkeys([
+    ['shift+?', helps.toggle],
+    ['?', helps.toggle],
+    [
+      '/',
+      (e) => {
+        e.preventDefault();
+        document.querySelector<HTMLElement>('[data-filter]')?.focus();
+      },
+    ],
+  ]);
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 190, breakpoint: 'sm', collapsed: { mobile: !open } }}
+      padding="md"
+      transitionDuration={0}
+    >
+      <a className="skip" href="#main">
+        Skip to the page
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger
+              opened={open}
+              onClick={nav.toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label="Pages"
+              aria-expanded={open}
+            />
+            <Link to="/" className="plain">
+              <Text fw={700} span>
+                Tutti
+              </Text>
+            </Link>
+          </Group>
+          <Group gap="sm" wrap="nowrap">
+            {watches && <LinkState />}
+            <ThemeSwitch />
+            <Person leave={leave} />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar component="nav" aria-label="Pages">
+        {places.map((p) => (
+          <div key={p.to}>
+            {p.group && <div className="nav-group">{p.group}</div>}
+            <NavPlace
+              {...p}
+              current={p.to === '/' ? path === '/' : path.startsWith(p.to)}
+              may={!p.needs || mayDo(session, p.needs)}
+            />
+          </div>
+        ))}
+      </AppShell.Navbar>
+      <AppShell.Main className="main" id="main" tabIndex={-1}>
+        <Outlet />
+      </AppShell.Main>
+      <Modal
+        opened={lost}
+        onClose={() => {}}
+        withCloseButton={false}
+        title="Your login has ended"
+        closeOnEscape={false}
+      >
+        <Text size="sm" mb="sm">
+          What you have typed is still here. Log in again to go on.
+        </Text>
+        <LoginForm within name={session?.name} done={again} />
+      </Modal>
+      <Modal opened={help} onClose={helps.close} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Table>
+          <Table.Tbody>
+            {keys.map(([key, does]) => (
+              <Table.Tr key={key}>
+                <Table.Td>
+                  <Kbd>{key}</Kbd>
+                </Table.Td>
+                <Table.Td>{does}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Modal>
+    </AppShell>
+  );
+}
+
+function NavPlace({
+  to,
+  text,
+  icon: Icon,
+  current,
+  may,
+}: (typeof places)[number] & { current: boolean; may: boolean }) {
+  if (!may) return null;
+  return (
+    <Link to={to} current={current} className="nav-place">
+      <Icon size={18} aria-hidden />
+      {text}
+    </Link>
+  );
+}
+
+/** Two keys, one after the other: g and a letter. */
+function useGoKeys(where: Record<string, string>, go: (to: string) => void) {
+  useEffect(() => {
+    let began = 0;
+    const press = (e: KeyboardEvent) => {
+      const target = e.target as HTMLElement;
+      if (e.ctrlKey || e.metaKey || e.altKey || target.closest('input, textarea, select, [role=dialog]')) return;
+      if (e.key === 'g') began = Date.now();
+      else if (Date.now() - began < 1500 && where[e.key]) {
+        began = 0;
+        e.preventDefault();
+        go(where[e.key]!);
+      }
+    };
+    window.addEventListener('keydown', press);
+    return () => window.removeEventListener('keydown', press);
+  });
+}
+
+function LinkState() {
+  const link = useLink();
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (link.state === 'live') return;
+    const timer = setInterval(() => tick((n) => n + 1), 1000);
+    return () => clearInterval(timer);
+  }, [link.state]);
+  const words = {
+    live: 'live',
+    connecting: 'connecting',
+    off: 'connecting',
+    lost: `reconnecting, lost ${ago(new Date(link.since).toISOString())}`,
+  };
+  const tone = link.state === 'live' ? 'ok' : link.state === 'lost' ? 'bad' : 'calm';
+  return (
+    <span className="state" data-tone={tone} role="status" data-testid="link">
+      <span aria-hidden>●</span> {words[link.state]}
+    </span>
+  );
+}
+
+function ThemeSwitch() {
+  const { colorScheme, setColorScheme } = useTheme();
+  const dark =
+    colorScheme === 'dark' || (colorScheme === 'auto' && window.matchMedia('(prefers-color-scheme: dark)').matches);
+  return (
+    <ActionIcon
+      variant="default"
+      aria-label={dark ? 'Use the light theme' : 'Use the dark theme'}
+      onClick={() => setColorScheme(dark ? 'light' : 'dark')}
+    >
+      {dark ? <IconSun size={18} /> : <IconMoon size={18} />}
+    </ActionIcon>
+  );
+}
+
+function Person({ leave }: { leave: () => Promise<void> }) {
+  const { session } = useSession();
+  const everywhere = async () => {
+    await call('token.revoke_all', { user: '@me' });
+    await leave();
+  };
+  return (
+    <Menu position="bottom-end" width={260} transitionProps={{ duration: 0 }}>
+      <Menu.Target>
+        <ActionIcon variant="default" aria-label={`You are ${session?.name}`}>
+          <IconUser size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {session?.name}
+          <br />
+          {(session?.roles ?? []).join(', ') || 'no role'}
+          {session?.narrowed_to?.length ? `, narrowed to ${session.narrowed_to.join(', ')}` : ''}
+        </Menu.Label>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void leave()}>
+          Log out
+        </Menu.Item>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void everywhere()}>
+          Log out everywhere
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,365 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { streamAddress, type Job, type JobEvent, type JobRun } from '../api/client';
+import { useStream } from '../data/live';
+import { useAct, useAsk, useList } from '../data/query';
+import { useMay } from '../data/session';
+import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
+import { DataTable, type Column } from '../ui/DataTable';
+import {
+  Breadcrumbs,
+  Checkbox,
+  Group,
+  IconPlayerStop,
+  IconRotateClockwise,
+  SegmentedControl,
+  Stack,
+  Text,
+  useDisclosure,
+} from '../ui/kit';
+import {
+  ActButton,
+  ActDialog,
+  Bar,
+  Coming,
+  CommandLine,
+  Empty,
+  Failure,
+  Page,
+  State,
+  Time,
+  Whisper,
+} from '../ui/parts';
+import { commandLine, count, duration, many, visible, wordOf } from '../ui/words';
+
+const over = ['finished', 'failed', 'stopped'];
+
+/** A job as it goes on: its numbers, its runs, what they wrote. */
+export function JobPage() {
+  const id = usePart('job');
+  const [search, change] = useSearch();
+  const show = useAsk('job.show', { job: id });
+  const [newest, setNewest] = useState<Job>();
+  const [runs, setRuns] = useState<ReadonlyMap<string, JobRun>>(new Map());
+  const waiting = useRef<JobRun[]>([]);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  // Many runs change at once: the page is drawn at most four times a second.
+  const take = useCallback((e: JobEvent) => {
+    if (e.run) waiting.current.push(e.run);
+    if (e.job) setNewest(e.job);
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      const came = waiting.current;
+      waiting.current = [];
+      setRuns((before) => {
+        const next = new Map(before);
+        for (const run of came) next.set(run.node, run);
+        return next;
+      });
+    }, 250);
+  }, []);
+  useEffect(() => {
+    setNewest(undefined);
+    setRuns(new Map());
+    return () => {
+      clearTimeout(timer.current);
+      timer.current = undefined;
+      waiting.current = [];
+    };
+  }, [id]);
+  const first = show.data?.id === id ? show.data : undefined;
+  const link = useStream<JobEvent>(
+    first && !over.includes(first.state) ? streamAddress('job.events', { job: id }) : undefined,
+    take,
+  );
+  const job = newest ?? first;
+  if (show.error) return <Failure error={show.error} again={() => void show.refetch()} />;
+  if (!job) return <Coming />;
+  const view = search.view === 'output' ? 'output' : 'runs';
+  return (
+    <Page
+      name={`Job ${id}`}
+      title={
+        <Group gap="sm">
+          <span>{job.title}</span>
+          <State of={job.state} />
+          {link === 'lost' && <State of="lost">reconnecting</State>}
+        </Group>
+      }
+      above={
+        <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
+          <Link to="/jobs">Jobs</Link>
+          <Text size="sm" span aria-current="page">
+            {id}
+          </Text>
+        </Breadcrumbs>
+      }
+      actions={<Acts job={job} />}
+    >
+      <Numbers job={job} />
+      <SegmentedControl
+        aria-label="What is shown"
+        size="xs"
+        style={{ alignSelf: 'flex-start' }}
+        data={[
+          { value: 'runs', label: 'Runs' },
+          { value: 'output', label: 'Output' },
+        ]}
+        value={view}
+        onChange={(v) => change({ view: v === 'runs' ? '' : v })}
+      />
+      {view === 'runs' ? <RunsOf job={job} fresh={runs} /> : <Output job={id} />}
+      <CommandLine line={commandLine('job', over.includes(job.state) ? 'show' : 'watch', id)} />
+      <Whisper text={`${job.state}: ${told(job)}`} />
+    </Page>
+  );
+}
+
+function told(job: Job): string {
+  return Object.entries(job.counts ?? {})
+    .filter(([, n]) => n > 0)
+    .map(([state, n]) => `${count(n)} ${wordOf(state).text}`)
+    .join(', ');
+}
+
+const order = [
+  'succeeded',
+  'running',
+  'sent',
+  'waiting',
+  'skipped',
+  'offline',
+  'killed',
+  'refused',
+  'timed_out',
+  'errored',
+  'lost',
+  'failed',
+];
+
+function Numbers({ job }: { job: Job }) {
+  const [search, change] = useSearch();
+  const parts = order.map((state) => ({ state, n: job.counts?.[state] ?? 0 }));
+  return (
+    <section className="card" aria-label="Numbers">
+      <Bar parts={parts} label={told(job)} />
+      <Group gap="md" mt="sm">
+        {parts
+          .filter((p) => p.n > 0)
+          .map((p) => (
+            <button
+              type="button"
+              key={p.state}
+              className="as-link"
+              aria-pressed={search.state === p.state}
+              onClick={() => change({ state: search.state === p.state ? '' : p.state, view: '' })}
+            >
+              {count(p.n)} <State of={p.state} />
+            </button>
+          ))}
+      </Group>
+      <Text size="sm" c="dimmed" mt="sm">
+        {many(job.nodes, 'node')}, {job.kind}
+        {job.noop ? ', noop' : ''}, ordered by {job.actor} <Time at={job.created_at} />
+        {job.started_at &&
+          job.finished_at &&
+          `, took ${duration((Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000)}`}
+        {job.description && `, “${visible(job.description)}”`}
+        {job.reason && `. ${job.reason}`}
+        {job.rerun_of && (
+          <>
+            , again from job <Link to={`/jobs/${job.rerun_of}`}>{job.rerun_of}</Link>
+          </>
+        )}
+      </Text>
+    </section>
+  );
+}
+
+const columns: Column<JobRun>[] = [
+  {
+    key: 'node',
+    title: 'Node',
+    width: 'minmax(140px, 1.5fr)',
+    cell: (r) => (
+      <Link to={nodeAddress(r.node)} className="plain">
+        {r.node}
+      </Link>
+    ),
+  },
+  { key: 'state', title: 'State', width: '120px', cell: (r) => <State of={r.state} /> },
+  {
+    key: 'reason',
+    title: 'What came of it',
+    width: 'minmax(140px, 3fr)',
+    from: 600,
+    cell: (r) => {
+      const text = outcome(r);
+      return <span title={text}>{text}</span>;
+    },
+  },
+  {
+    key: 'took',
+    title: 'Took',
+    width: '80px',
+    end: true,
+    from: 600,
+    cell: (r) =>
+      r.started_at && r.finished_at ? duration((Date.parse(r.finished_at) - Date.parse(r.started_at)) / 1000) : '',
+  },
+];
+
+function outcome(r: JobRun): string {
+  const p = r.puppet;
+  if (p?.first_failed) return visible(`${p.first_failed}: ${p.message ?? ''}`);
+  if (p && r.state === 'succeeded') return p.pending ? `would change ${p.pending}` : p.status;
+  return visible(r.reason ?? '');
+}
+
+function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }) {
+  const [search, change] = useSearch();
+  const go = useGo();
+  const list = useList('job.runs', { job: job.id, state: search.state });
+  const rows = useMemo(
+    () => list.rows.map((r) => fresh.get(r.node) ?? r).filter((r) => !search.state || r.state === search.state),
+    [list.rows, fresh, search.state],
+  );
+  // What was counted in a state came into it after the list was read.
+  const counted = search.state ? (job.counts?.[search.state] ?? 0) : job.nodes;
+  const { again } = list;
+  useEffect(() => {
+    if (search.state) again();
+  }, [counted, search.state]); // oxlint-disable-line react/exhaustive-deps
+  if (list.error) return <Failure error={list.error} again={list.again} />;
+  return (
+    <DataTable
+      label="Runs"
+      columns={columns}
+      rows={rows}
+      rowKey={(r) => r.node}
+      total={counted}
+      whole={list.whole}
+      more={list.more}
+      onOpen={(r) => go(nodeAddress(r.node))}
+      empty={
+        list.loading ? null : (
+          <Empty title="No run is in this state">
+            <button type="button" className="as-link" onClick={() => change({ state: '' })}>
+              Show all
+            </button>
+          </Empty>
+        )
+      }
+    />
+  );
+}
+
+function Output({ job }: { job: string }) {
+  const list = useList('job.output', { job }, { every: 10_000 });
+  const blocks = useMemo(() => {
+    const byNode = new Map<string, string[]>();
+    for (const line of list.rows) byNode.set(line.node, [...(byNode.get(line.node) ?? []), line.text]);
+    const byText = new Map<string, string[]>();
+    for (const [node, lines] of byNode) {
+      const text = lines.join('\n');
+      byText.set(text, [...(byText.get(text) ?? []), node]);
+    }
+    return [...byText].toSorted((a, b) => b[1].length - a[1].length);
+  }, [list.rows]);
+  if (list.error) return <Failure error={list.error} again={list.again} />;
+  if (list.loading) return <Coming />;
+  if (blocks.length === 0) return <Empty title="Nothing was written yet" />;
+  return (
+    <Stack gap="sm" className="page-scroll">
+      {blocks.slice(0, 200).map(([text, nodes]) => (
+        <section className="card" key={nodes[0]} aria-label={`Output of ${nodes[0]}`}>
+          <Text size="sm" fw={600} mb={4}>
+            {nodes.length === 1
+              ? nodes[0]
+              : `the same on ${count(nodes.length)} nodes: ${nodes.slice(0, 4).join(', ')}${nodes.length > 4 ? ' …' : ''}`}
+          </Text>
+          <pre className="output">{visible(text.slice(0, 100_000))}</pre>
+        </section>
+      ))}
+      {!list.whole && (
+        <button type="button" className="as-link" onClick={list.more}>
+          More lines
+        </button>
+      )}
+    </Stack>
+  );
+}
+
+function Acts({ job }: { job: Job }) {
+  const go = useGo();
+  const [stops, stopping] = useDisclosure();
+  const [reruns, rerunning] = useDisclosure();
+  const [kill, setKill] = useState(false);
+  const [all, setAll] = useState(false);
+  const stop = useAct('job.stop', ['job.show', 'job.list']);
+  const rerun = useAct('job.rerun', ['job.list']);
+  const mayStop = useMay('job:stop');
+  const mayRun = useMay(`${job.kind === 'file' ? 'file:send' : `${job.kind}:run`}`);
+  const left = (job.counts?.waiting ?? 0) + (job.counts?.sent ?? 0);
+  return (
+    <>
+      {over.includes(job.state) ? (
+        <ActButton
+          {...mayRun}
+          variant="default"
+          leftSection={<IconRotateClockwise size={16} />}
+          onClick={rerunning.open}
+        >
+          Run again…
+        </ActButton>
+      ) : (
+        <ActButton {...mayStop} variant="default" leftSection={<IconPlayerStop size={16} />} onClick={stopping.open}>
+          Stop…
+        </ActButton>
+      )}
+      <ActDialog
+        title={`Stop job ${job.id}`}
+        opened={stops}
+        close={stopping.close}
+        act={() => stop.mutate({ job: job.id, kill: kill || undefined }, { onSuccess: stopping.close })}
+        word="Stop"
+        danger
+        busy={stop.isPending}
+        error={stop.error}
+        line={commandLine('job', 'stop', job.id, kill && '--kill')}
+      >
+        <Text size="sm">
+          {many(left, 'run')} will not begin. {many(job.counts?.running ?? 0, 'run')}{' '}
+          {kill ? 'will be ended.' : 'will go on to their end.'}
+        </Text>
+        <Checkbox label="Also end what runs now" checked={kill} onChange={(e) => setKill(e.currentTarget.checked)} />
+      </ActDialog>
+      <ActDialog
+        title={`Run job ${job.id} again`}
+        opened={reruns}
+        close={rerunning.close}
+        act={() =>
+          rerun.mutate(
+            { job: job.id, only: all ? 'all' : 'failed' },
+            {
+              onSuccess: (started) => {
+                rerunning.close();
+                go(`/jobs/${started.job?.id}`);
+              },
+            },
+          )
+        }
+        word="Run again"
+        busy={rerun.isPending}
+        error={rerun.error}
+        line={commandLine('job', 'rerun', job.id, all && '--all')}
+      >
+        <Text size="sm">{all ? `On all ${many(job.nodes, 'node')}.` : 'On the nodes where it did not succeed.'}</Text>
+        <Checkbox
+          label="On all nodes, also where it succeeded"
+          checked={all}
+          onChange={(e) => setAll(e.currentTarget.checked)}
+        />
+      </ActDialog>
+    </>
+  );
+}

@@ -1,0 +1,116 @@
+import type { Job } from '../api/client';
+import { useList } from '../data/query';
+import { Link, useGo, useSearch } from '../routes/router';
+import { DataTable, type Column } from '../ui/DataTable';
+import { Group, Select, Text, TextInput } from '../ui/kit';
+import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { commandLine, count } from '../ui/words';
+
+const columns: Column<Job>[] = [
+  {
+    key: 'id',
+    title: 'Job',
+    width: '60px',
+    end: true,
+    cell: (j) => (
+      <Link to={`/jobs/${j.id}`} label={`Job ${j.id}`}>
+        {j.id}
+      </Link>
+    ),
+  },
+  { key: 'title', title: 'What', width: 'minmax(110px, 2fr)', cell: (j) => <span title={j.title}>{j.title}</span> },
+  { key: 'state', title: 'State', width: '110px', cell: (j) => <State of={j.state} /> },
+  { key: 'kind', title: 'Kind', width: '90px', from: 900, cell: (j) => j.kind },
+  { key: 'nodes', title: 'Nodes', width: '70px', end: true, from: 600, cell: (j) => count(j.nodes) },
+  {
+    key: 'bad',
+    title: 'Not well',
+    width: '80px',
+    end: true,
+    from: 600,
+    cell: (j) =>
+      count(Object.entries(j.counts ?? {}).reduce((sum, [state, n]) => sum + (well.includes(state) ? 0 : n), 0)),
+  },
+  { key: 'actor', title: 'By', width: 'minmax(80px, 1fr)', from: 900, cell: (j) => j.actor },
+  { key: 'at', title: 'Ordered', width: '100px', from: 600, cell: (j) => <Time at={j.created_at} /> },
+];
+
+const well = ['waiting', 'sent', 'running', 'succeeded'];
+
+export function JobTable({ filter, empty }: { filter: Record<string, string | undefined>; empty: string }) {
+  const go = useGo();
+  const list = useList('job.list', filter, { every: 10_000 });
+  if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
+  return (
+    <DataTable
+      label="Jobs"
+      columns={columns}
+      rows={list.rows}
+      rowKey={(j) => j.id}
+      whole={list.whole}
+      more={list.more}
+      onOpen={(j) => go(`/jobs/${j.id}`)}
+      empty={
+        list.loading ? null : (
+          <Empty title={empty}>
+            <Text size="sm">Choose nodes, and run Puppet on them.</Text>
+            <Link to="/nodes">Nodes</Link>
+          </Empty>
+        )
+      }
+    />
+  );
+}
+
+/** Jobs, newest first. */
+export function Jobs() {
+  const [search, change] = useSearch();
+  const filter = { state: search.state, kind: search.kind, actor: search.actor };
+  const some = Object.values(filter).some(Boolean);
+  return (
+    <Page title="Jobs" name="Jobs">
+      <Group gap="xs">
+        <Select
+          label="State"
+          w={150}
+          placeholder="any"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any state' }}
+          data={['active', 'queued', 'running', 'stopping', 'finished', 'failed', 'stopped']}
+          value={search.state ?? null}
+          onChange={(v) => change({ state: v ?? '' })}
+        />
+        <Select
+          label="Kind"
+          w={140}
+          placeholder="any"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any kind' }}
+          data={['puppet', 'task', 'command', 'script', 'file']}
+          value={search.kind ?? null}
+          onChange={(v) => change({ kind: v ?? '' })}
+        />
+        <TextInput
+          label="Ordered by"
+          data-filter
+          w={160}
+          value={search.actor ?? ''}
+          onChange={(e) => change({ actor: e.currentTarget.value })}
+        />
+      </Group>
+      <JobTable filter={filter} empty={some ? 'No job is like that' : 'Nothing was ordered yet'} />
+      <CommandLine
+        line={commandLine(
+          'job',
+          'list',
+          filter.state && '--state',
+          filter.state,
+          filter.kind && '--kind',
+          filter.kind,
+          filter.actor && '--by',
+          filter.actor,
+        )}
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,122 @@
+import { useEffect, useRef, useState } from 'react';
+import { logIn, Refusal } from '../api/client';
+import { useSession } from '../data/session';
+import { useGo } from '../routes/router';
+import { Button, Paper, PasswordInput, Stack, Text, TextInput, Title } from '../ui/kit';
+import { CommandLine, Failure } from '../ui/parts';
+
+/** The page of a link: its code logs in, once. Without a code it is the form. */
+export function LoginPage() {
+  const { session, again } = useSession();
+  const go = useGo();
+  const [error, setError] = useState<Refusal | null>(null);
+  const tried = useRef(false);
+  const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
+  useEffect(() => {
+    if (!code || tried.current) return;
+    tried.current = true;
+    window.history.replaceState(null, '', '/login'); // the code is of no use to the next one who sits here
+    logIn({ code }).then(
+      async () => {
+        await again();
+        go('/', {}, true);
+      },
+      (cause: unknown) => setError(cause instanceof Refusal ? cause : null),
+    );
+  }, [code, again, go]);
+  useEffect(() => {
+    if (session && !code && !tried.current) go('/', {}, true);
+  }, [session, code, go]);
+  return (
+    <main>
+      {error && (
+        <Stack maw={420} mx="auto" mt={40} px="md">
+          <Failure error={error} />
+        </Stack>
+      )}
+      <LoginForm
+        done={async () => {
+          await again();
+          go('/', {}, true);
+        }}
+      />
+    </main>
+  );
+}
+
+/** Name and password. Within a page that is open it logs in again, and the page stays. */
+export function LoginForm({
+  within,
+  name: known,
+  done,
+}: {
+  within?: boolean;
+  name?: string;
+  done?: () => Promise<void>;
+}) {
+  const { again } = useSession();
+  const [name, setName] = useState(known ?? '');
+  const [password, setPassword] = useState('');
+  const [error, setError] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    if (!within) document.title = 'Log in · Tutti';
+  }, [within]);
+  const submit = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await logIn({ name, password });
+      await (done ?? again)();
+    } catch (cause) {
+      if (cause instanceof Refusal) setError(cause);
+    }
+    setPassword('');
+    setBusy(false);
+  };
+  const form = (
+    <form
+      onSubmit={(e) => {
+        e.preventDefault();
+        void submit();
+      }}
+    >
+      <Stack>
+        {!within && <Title order={1}>Log in to Tutti</Title>}
+        <TextInput
+          label="Name"
+          autoComplete="username"
+          value={name}
+          onChange={(e) => setName(e.currentTarget.value)}
+          required
+        />
+        <PasswordInput
+          label="Password"
+          autoComplete="current-password"
+          value={password}
+          onChange={(e) => setPassword(e.currentTarget.value)}
+          required
+        />
+        {error && <Failure error={error} />}
+        <Button type="submit" loading={busy}>
+          Log in
+        </Button>
+        {!within && (
+          <div>
+            <Text size="sm" c="dimmed" mb={4}>
+              Or on the server’s machine, and wherever you are logged in already
+            </Text>
+            <CommandLine line="tutti console open" />
+          </div>
+        )}
+      </Stack>
+    </form>
+  );
+  return within ? (
+    form
+  ) : (
+    <Paper withBorder maw={420} mx="auto" mt={{ base: 24, sm: 80 }} p="lg">
+      {form}
+    </Paper>
+  );
+}

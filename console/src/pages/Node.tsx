@@ -1,0 +1,97 @@
+import { lazy, Suspense } from 'react';
+import { useAfterEvents } from '../data/live';
+import { useAgain, useAsk } from '../data/query';
+import { Link, usePart, useSearch } from '../routes/router';
+import { Breadcrumbs, Group, Tabs, Text } from '../ui/kit';
+import { Coming, CommandLine, Failure, Page, State, Time } from '../ui/parts';
+import { commandLine } from '../ui/words';
+import { Connection, isOld } from './Nodes';
+import { RunButton } from './RunDialog';
+
+const Status = lazy(() => import('./node/Status'));
+const Resources = lazy(() => import('./node/Resources'));
+const Facts = lazy(() => import('./node/Facts'));
+const Runs = lazy(() => import('./node/Runs'));
+const NodeJobs = lazy(() => import('./node/NodeJobs'));
+
+const tabs = [
+  { key: 'status', text: 'Status', shows: Status, line: ['node', 'why'] },
+  { key: 'resources', text: 'Resources', shows: Resources, line: ['catalog', 'show'] },
+  { key: 'facts', text: 'Facts', shows: Facts, line: ['node', 'facts'] },
+  { key: 'runs', text: 'Runs', shows: Runs, line: ['report', 'list', '--node'] },
+  { key: 'jobs', text: 'Jobs', shows: NodeJobs, line: ['job', 'list', '--node'] },
+];
+
+/** One node: how it stands, and all that is known of it. */
+export function NodePage() {
+  const name = usePart('name');
+  const [search, change] = useSearch();
+  const tab = tabs.find((t) => t.key === search.tab) ?? tabs[0]!;
+  const node = useAsk('node.show', { name });
+  const again = useAgain();
+  useAfterEvents(
+    (e) => e.node === name && (e.kind === 'end' || e.kind === 'begin'),
+    () => again('node.show', 'node.why', 'report.list', 'report.show', 'job.list'),
+  );
+  const n = node.data;
+  const Shown = tab.shows;
+  return (
+    <Page
+      name={name}
+      title={
+        <Group gap="sm">
+          <span>{name}</span>
+          {n && <State of={n.state} old={isOld(n)} />}
+        </Group>
+      }
+      above={
+        <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
+          <Link to="/nodes">Nodes</Link>
+          <Text size="sm" span aria-current="page">
+            {name}
+          </Text>
+        </Breadcrumbs>
+      }
+      actions={<RunButton targets={{ nodes: [name] }} words={[name]} />}
+    >
+      {node.error && <Failure error={node.error} again={() => void node.refetch()} />}
+      {n && (
+        <Group gap="md" fz="sm">
+          <Connection node={n} />
+          <span>
+            reported <Time at={n.report_at} />
+          </span>
+          {n.environment && <span>environment {n.environment}</span>}
+          {n.noop && <span>noop</span>}
+          {n.cached_catalog && <State of="stopped">applied the catalog that it had</State>}
+          {n.certificate && <State of="failed">certificate {n.certificate}</State>}
+          {n.deactivated_at && <State of="stopped">deactivated</State>}
+          {n.expired_at && <State of="stopped">expired</State>}
+        </Group>
+      )}
+      {!node.error && (
+        <>
+          <Tabs
+            value={tab.key}
+            onChange={(value) => change({ tab: value === 'status' ? '' : (value ?? '') }, false)}
+            keepMounted={false}
+          >
+            <Tabs.List>
+              {tabs.map((t) => (
+                <Tabs.Tab key={t.key} value={t.key}>
+                  {t.text}
+                </Tabs.Tab>
+              ))}
+            </Tabs.List>
+          </Tabs>
+          <div className="page" role="tabpanel" aria-label={tab.text}>
+            <Suspense fallback={<Coming />}>
+              <Shown name={name} />
+            </Suspense>
+          </div>
+          <CommandLine line={commandLine(...tab.line, name)} />
+        </>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,232 @@
+import { useEffect, useState } from 'react';
+import type { Node } from '../api/client';
+import { useAfterEvents } from '../data/live';
+import { useAgain, useAsk, useList } from '../data/query';
+import { Link, nodeAddress, useGo, useSearch } from '../routes/router';
+import { DataTable, type Column } from '../ui/DataTable';
+import { Button, Group, Select, Text, TextInput } from '../ui/kit';
+import { CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
+import { commandLine, count, many, runStates } from '../ui/words';
+import { RunButton } from './RunDialog';
+
+const stateNames = Object.entries(runStates).map(([value, word]) => ({ value, label: word.text }));
+const connections = [
+  { value: 'yes', label: 'connected' },
+  { value: 'no', label: 'not connected' },
+  { value: 'never', label: 'never connected' },
+];
+const hour = 3_600_000;
+
+/** Whether a node's last report is so old that its state says little. */
+export function isOld(n: Node): boolean {
+  return n.report_at !== undefined && Date.now() - Date.parse(n.report_at) > hour;
+}
+
+const columns: Column<Node>[] = [
+  {
+    key: 'name',
+    title: 'Node',
+    width: 'minmax(150px, 2fr)',
+    order: 'name',
+    cell: (n) => (
+      <Link to={nodeAddress(n.name)} className="plain">
+        {n.name}
+      </Link>
+    ),
+  },
+  {
+    key: 'state',
+    title: 'Last run',
+    width: '130px',
+    order: 'state',
+    cell: (n) => <State of={n.state} old={isOld(n)} />,
+  },
+  {
+    key: 'reported',
+    title: 'Reported',
+    width: '100px',
+    order: 'reported',
+    from: 600,
+    cell: (n) => <Time at={n.report_at} />,
+  },
+  { key: 'connected', title: 'Agent', width: 'minmax(120px, 1fr)', from: 600, cell: (n) => <Connection node={n} /> },
+  {
+    key: 'environment',
+    title: 'Environment',
+    width: 'minmax(110px, 1fr)',
+    from: 900,
+    cell: (n) => n.environment ?? '–',
+  },
+  {
+    key: 'catalog',
+    title: 'Catalog',
+    width: '110px',
+    from: 900,
+    cell: (n) => <span className="mono">{n.catalog_digest?.slice(0, 10) ?? '–'}</span>,
+  },
+];
+
+export function Connection({ node }: { node: Node }) {
+  if (node.connected) return <State of="succeeded">live</State>;
+  if (node.last_connected) {
+    return (
+      <State of="offline">
+        seen <Time at={node.last_connected.until} />
+      </State>
+    );
+  }
+  return <State of="waiting">none</State>;
+}
+
+/** The list of nodes: the server filters, sorts, counts and pages it. */
+export function Nodes() {
+  const [search, change] = useSearch();
+  const go = useGo();
+  const again = useAgain();
+  const [typed, setTyped] = useState(search.where ?? '');
+  useEffect(() => setTyped(search.where ?? ''), [search.where]); // back and forward change it, too
+  const filter = {
+    where: search.where,
+    state: search.state,
+    connected: search.connected,
+    environment: search.environment,
+    group: search.group,
+  };
+  const order = search.order ?? 'name';
+  const list = useList('node.list', { ...filter, order: search.order });
+  const counts = useAsk('node.summary', filter);
+  useAfterEvents(
+    (e) => e.kind === 'end',
+    () => again('node.list', 'node.summary'),
+  );
+  const filtered = Object.values(filter).some(Boolean);
+  const total = counts.data?.nodes;
+  const words = [
+    filter.where && '--where',
+    filter.where,
+    filter.state && '--state',
+    filter.state,
+    filter.environment && '--environment',
+    filter.environment,
+    filter.group && '--group',
+    filter.group,
+    filter.connected === 'yes' && '--connected',
+    filter.connected === 'no' && '--not-connected',
+    filter.connected === 'never' && '--never-connected',
+    search.order && '--order',
+    search.order,
+  ];
+  // Jobs know conditions, groups and all: other filters narrow what is seen, and are no target.
+  const target = { query: filter.where, group: filter.group, all: !filter.where && !filter.group ? true : undefined };
+  const runs = [
+    filter.where && '--where',
+    filter.where,
+    filter.group && '--group',
+    filter.group,
+    target.all && '--all',
+  ];
+  const narrowed = Boolean(filter.state || filter.connected || filter.environment || (filter.where && filter.group));
+  const shown = { nodes: list.rows.map((n) => n.name) };
+  const targets = narrowed ? shown : target;
+  return (
+    <Page
+      title={
+        <>
+          Nodes{' '}
+          {total !== undefined && (
+            <Text span c="dimmed" size="md" data-testid="total">
+              {count(total)}
+            </Text>
+          )}
+        </>
+      }
+      name="Nodes"
+      actions={
+        <RunButton
+          targets={targets}
+          words={narrowed ? shown.nodes : runs.filter((w): w is string => Boolean(w))}
+          disabled={total === 0 || (narrowed && !list.whole) || list.rows.length === 0}
+        />
+      }
+    >
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          change({ where: typed }, false);
+        }}
+      >
+        <Group gap="xs" align="flex-end">
+          <TextInput
+            data-filter
+            style={{ flex: '1 1 260px' }}
+            label="Condition"
+            placeholder={'facts.os.family = "Debian" or certname ~ "^web-"'}
+            value={typed}
+            onChange={(e) => setTyped(e.currentTarget.value)}
+          />
+          <Select
+            label="Last run"
+            w={140}
+            data={stateNames}
+            value={search.state ?? null}
+            placeholder="any"
+            clearable
+            clearButtonProps={{ 'aria-label': 'Any state' }}
+            onChange={(value) => change({ state: value ?? '' })}
+          />
+          <Select
+            label="Agent"
+            w={150}
+            data={connections}
+            value={search.connected ?? null}
+            placeholder="any"
+            clearable
+            clearButtonProps={{ 'aria-label': 'Any agent' }}
+            onChange={(value) => change({ connected: value ?? '' })}
+          />
+          <Button type="submit" variant="default">
+            Filter
+          </Button>
+        </Group>
+      </form>
+      {list.error && <Failure error={list.error} again={list.again} />}
+      {!(list.error && list.rows.length === 0) && (
+        <DataTable
+          label="Nodes"
+          columns={columns}
+          rows={list.rows}
+          rowKey={(n) => n.name}
+          total={total}
+          whole={list.whole}
+          more={list.more}
+          order={order}
+          onOrder={(next) => change({ order: next === 'name' ? '' : next })}
+          onOpen={(n) => go(nodeAddress(n.name))}
+          empty={
+            list.loading ? null : filtered ? (
+              <Empty title="No node is like that">
+                <Button
+                  variant="default"
+                  size="xs"
+                  onClick={() => {
+                    setTyped('');
+                    change({ where: '', state: '', connected: '', environment: '', group: '' });
+                  }}
+                >
+                  Show all nodes
+                </Button>
+              </Empty>
+            ) : (
+              <Empty title="No nodes yet">
+                <Text size="sm">This command prints what to run on a machine.</Text>
+                <CommandLine line="tutti ca token" />
+              </Empty>
+            )
+          }
+        />
+      )}
+      <CommandLine line={commandLine('node', 'list', ...words)} />
+      <Whisper text={total === undefined ? '' : many(total, 'node')} />
+    </Page>
+  );
+}

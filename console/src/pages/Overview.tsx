@@ -1,0 +1,186 @@
+import type { NodeCounts } from '../api/client';
+import { useAsk } from '../data/query';
+import { useAfterEvents } from '../data/live';
+import { mayDo, useSession } from '../data/session';
+import { Link, nodeAddress } from '../routes/router';
+import { Group, SimpleGrid, Stack, Table, Text, Title } from '../ui/kit';
+import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { count, many, runStates } from '../ui/words';
+
+/** The fleet in one look: what failed first, what goes on, what waits. */
+export function Overview() {
+  const { session } = useSession();
+  const sees = mayDo(session, 'node:read');
+  return (
+    <Page title="Overview" name="Overview">
+      <div className="page-scroll">
+        <Stack gap="md">
+          {sees ? (
+            <Fleet />
+          ) : (
+            <Empty title="You may not see nodes">You need a role with node:read. Ask an administrator.</Empty>
+          )}
+          <SimpleGrid cols={{ base: 1, lg: 2 }}>
+            {sees && <FailedNodes />}
+            {mayDo(session, 'job:read') && <Work />}
+          </SimpleGrid>
+        </Stack>
+      </div>
+    </Page>
+  );
+}
+
+function Fleet() {
+  const summary = useAsk('node.summary', {});
+  useAfterEvents(
+    (e) => e.kind === 'end',
+    () => void summary.refetch(),
+  );
+  if (summary.error) return <Failure error={summary.error} again={() => void summary.refetch()} />;
+  if (!summary.data) return <Coming lines={4} />;
+  if (summary.data.nodes === 0) {
+    return (
+      <Empty title="No nodes yet">
+        <Text size="sm">Make a token; the command prints what to run on a machine, with Puppet or without.</Text>
+        <CommandLine line="tutti ca token" />
+      </Empty>
+    );
+  }
+  return <Counts counts={summary.data} />;
+}
+
+function Counts({ counts }: { counts: NodeCounts }) {
+  const parts = Object.keys(runStates).map((state) => ({
+    state,
+    n: counts.states[state as keyof NodeCounts['states']] ?? 0,
+  }));
+  const told = parts.filter((p) => p.n > 0).map((p) => `${count(p.n)} ${runStates[p.state]!.text}`);
+  return (
+    <section className="card" aria-labelledby="fleet">
+      <Group justify="space-between" mb="xs">
+        <Title order={2} id="fleet">
+          Last runs
+        </Title>
+        <Link to="/nodes">{many(counts.nodes, 'node')}</Link>
+      </Group>
+      <Bar parts={parts} label={told.join(', ')} />
+      <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} mt="md" spacing="sm">
+        {parts.map((p) => (
+          <Link key={p.state} to="/nodes" search={{ state: p.state }} className="plain">
+            <div className="number">{count(p.n)}</div>
+            <State of={p.state} />
+          </Link>
+        ))}
+      </SimpleGrid>
+      <Group gap="lg" mt="md">
+        <Text size="sm">
+          <Link to="/nodes" search={{ connected: 'yes' }}>
+            {count(counts.connections.yes)} connected
+          </Link>
+          ,{' '}
+          <Link to="/nodes" search={{ connected: 'no' }}>
+            {count(counts.connections.no + counts.connections.never)} not
+          </Link>{' '}
+          <Text span c="dimmed" size="sm">
+            ({count(counts.connections.never)} never were)
+          </Text>
+        </Text>
+        <Text size="sm">
+          <Link to="/nodes" search={{ order: 'reported' }}>
+            {count(counts.late)} late
+          </Link>{' '}
+          <Text span c="dimmed" size="sm">
+            (no report for an hour)
+          </Text>
+        </Text>
+      </Group>
+    </section>
+  );
+}
+
+function FailedNodes() {
+  const failed = useAsk('node.list', { state: 'failed', order: '-reported', limit: 8 });
+  useAfterEvents(
+    (e) => e.kind === 'end',
+    () => void failed.refetch(),
+  );
+  const nodes = failed.data?.items ?? [];
+  return (
+    <section className={`card ${nodes.length > 0 ? 'bad-card' : ''}`} aria-labelledby="failed">
+      <Group justify="space-between" mb="xs">
+        <Title order={2} id="failed">
+          Failed
+        </Title>
+        {failed.data?.next && (
+          <Link to="/nodes" search={{ state: 'failed' }}>
+            all
+          </Link>
+        )}
+      </Group>
+      {failed.error && <Failure error={failed.error} />}
+      {failed.isPending && <Coming lines={3} />}
+      {failed.data && nodes.length === 0 && <Text size="sm">No node’s last run failed.</Text>}
+      <Table verticalSpacing={5} horizontalSpacing={0} layout="fixed">
+        <Table.Tbody>
+          {nodes.map((n) => (
+            <Table.Tr key={n.name}>
+              <Table.Td>
+                <Link to={nodeAddress(n.name)} label={`Why is ${n.name} red?`}>
+                  {n.name}
+                </Link>
+                <Text size="xs" c="dimmed" lineClamp={2}>
+                  {n.compile_error ? `does not compile: ${n.compile_error.message}` : ''}
+                </Text>
+              </Table.Td>
+              <Table.Td w={110} ta="right">
+                <Time at={n.report_at} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}
+
+function Work() {
+  const jobs = useAsk('job.list', { limit: 8 }, { every: 10_000 });
+  const items = jobs.data?.items ?? [];
+  return (
+    <section className="card" aria-labelledby="work">
+      <Group justify="space-between" mb="xs">
+        <Title order={2} id="work">
+          Newest jobs
+        </Title>
+        {items.length > 0 && <Link to="/jobs">all</Link>}
+      </Group>
+      {jobs.error && <Failure error={jobs.error} />}
+      {jobs.isPending && <Coming lines={3} />}
+      {jobs.data && items.length === 0 && (
+        <Stack gap={6}>
+          <Text size="sm">Nothing was ordered yet. Choose nodes in the list and run Puppet on them.</Text>
+          <Link to="/nodes">Nodes</Link>
+        </Stack>
+      )}
+      <Table verticalSpacing={5} horizontalSpacing={0} layout="fixed">
+        <Table.Tbody>
+          {items.map((j) => (
+            <Table.Tr key={j.id}>
+              <Table.Td>
+                <Link to={`/jobs/${j.id}`}>
+                  {j.id} {j.title}
+                </Link>
+                <Text size="xs" c="dimmed">
+                  {many(j.nodes, 'node')}, {j.actor}, <Time at={j.created_at} />
+                </Text>
+              </Table.Td>
+              <Table.Td w={110} ta="right">
+                <State of={j.state} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/sim"
+)
+
+// consoleCode makes a file, and a service that needs it.
+const consoleCode = `class app {
+  file { '/srv/app.conf':
+    content => "workers = 4\n",
+  }
+  service { 'app':
+    ensure  => running,
+    require => File['/srv/app.conf'],
+  }
+}
+node default {
+  include app
+}
+`
+
+// consoleWorld is a server whose console has something to show.
+type consoleWorld struct {
+	*server
+	red   string // the node whose run failed
+	nodes int
+}
+
+// startConsole starts it: simulated nodes that run Puppet, and one that failed.
+func startConsole(t *testing.T, names []string) *consoleWorld {
+	t.Helper()
+	s := startServer(t, "--autosign", "all", "--console-listen", "127.0.0.1:0", "--console-plain")
+	code := filepath.Join(t.TempDir(), "code")
+	if err := os.MkdirAll(filepath.Join(code, "manifests"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(code, "manifests", "site.pp"), []byte(consoleCode), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.tutti(t, "code", "deploy", "--no-check", "production", code)
+	w := &consoleWorld{server: s, red: "red-1.example.test", nodes: len(names) + 1}
+	failing := enrol(t, s, w.red)
+	if given, err := failing.catalog("production", nil); err != nil || given.status != http.StatusOK {
+		t.Fatalf("no catalog: %v %+v", err, given)
+	}
+	for _, report := range [][]byte{reportJSON(w.red, newUUID()), failedReport(t, w.red)} {
+		failing.must(t, http.MethodPut, "/puppet/v3/report/"+w.red+"?environment=production", "application/json", report)
+	}
+	enroller, err := newEnroller(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(enroller.Close)
+	f, err := startNodes(s, enroller, sim.Config{Names: names, Catalogs: "https://localhost:" + s.port()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.close() })
+	s.tutti(t, "run", names[0], names[1], "--yes")
+	return w
+}
+
+// failedReport is the report of a run in which a file failed, and what needs it was skipped.
+func failedReport(t *testing.T, name string) []byte {
+	t.Helper()
+	var report map[string]any
+	if err := json.Unmarshal(reportJSON(name, newUUID()), &report); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Format(time.RFC3339Nano)
+	status := func(resource, kind, title string, line int, more map[string]any) map[string]any {
+		made := map[string]any{
+			"title": title, "resource": resource, "resource_type": kind, "containment_path": []string{"Stage[main]", "App", resource},
+			"file": "/etc/puppetlabs/code/environments/production/manifests/site.pp", "line": line, "evaluation_time": 0.1, "tags": []string{"app"},
+			"time": now, "failed": false, "changed": false, "out_of_sync": false, "skipped": false, "change_count": 0, "out_of_sync_count": 0,
+			"corrective_change": false, "failed_to_restart": false, "events": []any{},
+		}
+		for key, value := range more {
+			made[key] = value
+		}
+		return made
+	}
+	report["status"] = "failed"
+	report["resource_statuses"] = map[string]any{
+		"File[/srv/app.conf]": status("File[/srv/app.conf]", "File", "/srv/app.conf", 2, map[string]any{
+			"failed": true, "out_of_sync": true, "events": []any{map[string]any{
+				"audited": false, "property": "content", "previous_value": "{sha256}1", "desired_value": "{sha256}2", "name": "content_changed",
+				"message": "could not be written: no space left on device", "status": "failure", "time": now, "corrective_change": false,
+			}},
+		}),
+		"Service[app]": status("Service[app]", "Service", "app", 5, map[string]any{"skipped": true}),
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// viewer is somebody who may only look; the API takes the password.
+func (w *consoleWorld) viewer(t *testing.T, name, password string) {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(w.data, api.TokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(api.UserCreateRequest{Name: name, Roles: []string{"viewer"}, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := anonymous(t, w.server).doHeaders(http.MethodPost, api.Prefix+"/users", map[string]string{
+		"Content-Type": "application/json", "Authorization": "Bearer " + strings.TrimSpace(string(token)),
+	}, body)
+	if err != nil || made.status != http.StatusOK {
+		t.Fatalf("no user: %v %+v", err, made)
+	}
+}
+
+// browse runs a script of console/e2e in Debian's Chromium.
+func (w *consoleWorld) browse(t *testing.T, script string, more ...string) {
+	t.Helper()
+	link := decode[api.LoginLink](t, w.server, "console", "open").URL
+	address, _, _ := strings.Cut(link, "/login#")
+	cmd := exec.CommandContext(t.Context(), "node", script)
+	cmd.Dir = filepath.Join("..", "console", "e2e")
+	cmd.Env = append(os.Environ(), append(more, "TUTTI_CONSOLE="+address, "TUTTI_CONSOLE_LINK="+link, "TUTTI_RED="+w.red, "TUTTI_NODES="+strconv.Itoa(w.nodes))...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v (`make console-deps` installs what it needs)\n%s", script, err, out.String())
+	}
+	t.Log(out.String())
+}
+
+// People see and order in a browser what the command line shows and does. The script is console/e2e/journeys.mjs: each page is
+// looked at by axe in both themes, and the browser may say nothing under the page's strict policy.
+func TestConsole(t *testing.T) {
+	begin(t, 90)
+	w := startConsole(t, sim.Names(30, "example.test"))
+	w.viewer(t, "vera", "look-but-do-not-touch")
+	w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch")
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/protocol/console"
+	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
+)
+
+// consoleListener is where browsers come. Agents' listener asks for certificates; this one never does.
+type consoleListener struct {
+	front   *tuttitls.Front // nil: without TLS, on the loopback only
+	socket  net.Listener
+	server  *http.Server
+	address string // https://HOST:PORT, as people reach it
+}
+
+// openConsole opens it over the table of routes; nil where it is not wanted.
+func (p *parts) openConsole(ctx context.Context, opener frontOpener, routes http.Handler, access *atomic.Bool) (*consoleListener, error) {
+	c := opener.config
+	if c.ConsoleListen == "" {
+		return nil, nil //nolint:nilnil // nobody asked for one
+	}
+	pages, err := console.New(console.Config{API: routes})
+	if err != nil {
+		return nil, err
+	}
+	l := &consoleListener{server: &http.Server{
+		// Of a login's body this route says how much is taken; of the API's, its own routes say it again.
+		Handler: p.front(route{Handler: pages, bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		MaxHeaderBytes: maxBrowserHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}}
+	scheme := "https"
+	if c.ConsolePlain {
+		scheme = "http"
+		if l.socket, err = new(net.ListenConfig).Listen(ctx, "tcp", c.ConsoleListen); err != nil {
+			return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --console-listen", c.ConsoleListen, err)
+		}
+	} else {
+		if l.front, err = opener.on(ctx, "console-listen", c.ConsoleListen); err != nil {
+			return nil, err
+		}
+		l.socket = l.front
+		l.front.Configure(l.server)
+	}
+	l.address = consoleAddress(c, scheme, l.socket.Addr())
+	return l, nil
+}
+
+// maxBrowserHeaderBytes is more than browsers send.
+const maxBrowserHeaderBytes = 64 << 10
+
+// consoleAddress is how people reach the console: as the settings say, or by the name that is in the certificate.
+func consoleAddress(c Config, scheme string, address net.Addr) string {
+	if c.ConsoleURL != "" {
+		return strings.TrimSuffix(c.ConsoleURL, "/")
+	}
+	host := clientHost(address)
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		host = fmt.Sprintf("%s:%d", serverName(), tcp.Port)
+	}
+	return scheme + "://" + host
+}
+
+// drain lets open requests finish.
+func (l *consoleListener) drain(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := l.server.Shutdown(ctx); err != nil {
+		return errors.Join(err, l.server.Close())
+	}
+	return nil
+}
+
+// consoleAt is the address of the console; empty until it is open, or where it is not wanted.
+func (p *parts) consoleAt() string {
+	if d := p.listeners.Load(); d != nil && d.console.Load() != nil {
+		return d.console.Load().address
+	}
+	return ""
+}
+
+// checkConsole returns an Invalid fault for settings of the console that cannot be used.
+func (c Config) checkConsole() error {
+	if c.ConsoleURL != "" && !strings.HasPrefix(c.ConsoleURL, "https://") && !strings.HasPrefix(c.ConsoleURL, "http://") {
+		return bad("console_url", "%q does not begin with https:// or http://", c.ConsoleURL)
+	}
+	if c.ConsoleListen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.ConsoleListen)
+	if err != nil {
+		return bad("console_listen", "%q is not HOST:PORT or :PORT", c.ConsoleListen)
+	}
+	if address, err := netip.ParseAddr(host); c.ConsolePlain && host != "localhost" && (err != nil || !address.IsLoopback()) {
+		return bad("console_plain", "without TLS the console is served on the loopback only, as on 127.0.0.1:8143; console_listen is %q", c.ConsoleListen)
+	}
+	return nil
+}
