@@ -19,6 +19,12 @@ export interface Operations {
   "engine.list": { request: Record<never, never>; response: T.EngineList };
   "blob.missing": { request: Record<never, never> & T.BlobMissingRequest; response: T.BlobMissingResponse };
   "blob.upload": { request: Record<never, never>; response: T.BlobUploadResponse };
+  "source.list": { request: Record<never, never>; response: T.CodeSourceList };
+  "source.show": { request: { name: string }; response: T.CodeSourceDetail };
+  "source.add": { request: { name: string } & T.SourceAddRequest; response: T.CodeSource };
+  "source.remove": { request: { name: string }; response: void };
+  "source.sync": { request: { name: string } & T.SourceSyncRequest; response: T.SourceSynced };
+  "source.deploy": { request: Record<never, never> & T.SourceDeployRequest; response: T.CodeBranchList };
   "node.list": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string; order?: string; delivery?: boolean; after?: string; limit?: number }; response: T.NodeList };
   "node.summary": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string }; response: T.NodeCounts };
   "node.show": { request: { name: string }; response: T.Node };
@@ -83,6 +89,8 @@ export interface Operations {
   "job.rerun": { request: { job: string } & T.JobRerunRequest; response: T.JobStarted };
   "action.ask": { request: { module: string; action: string } & T.ActionAskRequest; response: T.ActionEvent };
   "job.action": { request: Record<never, never> & T.JobActionRequest; response: T.JobStarted };
+  "action.calls": { request: { actor?: string; module?: string; after?: string; limit?: number }; response: T.ActionCallList };
+  "action.call": { request: { call: string }; response: T.ActionCall };
   "node.match": { request: Record<never, never> & T.NodeMatchRequest; response: T.NodeMatchedList };
   "app.list": { request: { app?: string; environment?: string }; response: T.AppList };
   "app.graph": { request: { app?: string }; response: T.NodeGraph };
@@ -172,6 +180,12 @@ export const operations: Record<
   "engine.list": { method: "GET", path: "/engines", permission: "code:read", act: false, query: [] },
   "blob.missing": { method: "POST", path: "/blobs/missing", permission: "code:deploy", act: false, query: [] },
   "blob.upload": { method: "POST", path: "/blobs", permission: "code:deploy", act: true, query: [] },
+  "source.list": { method: "GET", path: "/sources", permission: "code:read", act: false, query: [] },
+  "source.show": { method: "GET", path: "/sources/{name}", permission: "code:read", act: false, query: [] },
+  "source.add": { method: "PUT", path: "/sources/{name}", permission: "source:write", act: true, query: [] },
+  "source.remove": { method: "DELETE", path: "/sources/{name}", permission: "source:write", act: true, query: [] },
+  "source.sync": { method: "POST", path: "/sources/{name}/sync", permission: "code:deploy", act: true, query: [] },
+  "source.deploy": { method: "POST", path: "/deploys", permission: "code:deploy", act: true, query: [] },
   "node.list": { method: "GET", path: "/nodes", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state", "order", "delivery", "after", "limit"] },
   "node.summary": { method: "GET", path: "/node-summary", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state"] },
   "node.show": { method: "GET", path: "/nodes/{name}", permission: "node:read", act: false, query: [] },
@@ -236,6 +250,8 @@ export const operations: Record<
   "job.rerun": { method: "POST", path: "/jobs/{job}/rerun", permission: "job:read", act: true, query: [] },
   "action.ask": { method: "POST", path: "/actions/{module}/{action}/ask", permission: "action:ask", act: true, query: [] },
   "job.action": { method: "POST", path: "/jobs/action", permission: "action:run", act: true, query: [] },
+  "action.calls": { method: "GET", path: "/calls", permission: "job:read", act: false, query: ["actor", "module", "after", "limit"] },
+  "action.call": { method: "GET", path: "/calls/{call}", permission: "job:read", act: false, query: [] },
   "node.match": { method: "POST", path: "/match", permission: "node:read", act: false, query: [] },
   "app.list": { method: "GET", path: "/applications", permission: "node:read", act: false, query: ["app", "environment"] },
   "app.graph": { method: "GET", path: "/application-graph", permission: "node:read", act: false, query: ["app"] },

@@ -52,6 +52,25 @@ export interface ActionAsked {
   nodes: number;
 }
 
+export interface ActionCall {
+  action: string;
+  actor: string;
+  began_at: string;
+  counts: Record<string, number> | null;
+  ended_at: string;
+  id: string;
+  input: string;
+  left?: boolean;
+  module: string;
+  nodes: number;
+  targets: string;
+}
+
+export interface ActionCallList {
+  items: ActionCall[] | null;
+  next?: string;
+}
+
 export interface ActionEvent {
   answer?: ActionAnswer;
   asked?: ActionAsked;
@@ -64,6 +83,7 @@ export interface ActionField {
   max_length?: number;
   name: string;
   required?: boolean;
+  sensitive?: boolean;
   title: string;
   type?: string;
   values?: string[];
@@ -368,6 +388,26 @@ export interface ChangeGroup {
   type?: string;
 }
 
+export interface CodeBranch {
+  branch: string;
+  commit?: string;
+  deployed_at?: string;
+  environment: string;
+  error?: string;
+  gone_at?: string;
+  id: number;
+  queued_at?: string;
+  source: string;
+  state: string;
+  version?: string;
+  waiting?: number;
+}
+
+export interface CodeBranchList {
+  items: CodeBranch[] | null;
+  next?: string;
+}
+
 export interface CodeCheck {
   at: string;
   base?: string;
@@ -409,6 +449,48 @@ export interface CodeFinding {
 export interface CodeNodes {
   names: string[] | null;
   nodes: number;
+}
+
+export interface CodeSource {
+  added_at: string;
+  added_by?: string;
+  branches?: string[];
+  has_key: boolean;
+  has_webhook: boolean;
+  interval: number;
+  looked_at?: string;
+  name: string;
+  no_puppetfile: boolean;
+  prefix?: string;
+  purge: boolean;
+  refused?: string[];
+  submodules: boolean;
+  trouble?: string;
+  url: string;
+}
+
+export interface CodeSourceDetail {
+  added_at: string;
+  added_by?: string;
+  branches?: string[];
+  has_key: boolean;
+  has_webhook: boolean;
+  interval: number;
+  known: CodeBranch[] | null;
+  looked_at?: string;
+  name: string;
+  no_puppetfile: boolean;
+  prefix?: string;
+  purge: boolean;
+  refused?: string[];
+  submodules: boolean;
+  trouble?: string;
+  url: string;
+}
+
+export interface CodeSourceList {
+  items: CodeSource[] | null;
+  next?: string;
 }
 
 export interface CodeStatus {
@@ -1267,6 +1349,7 @@ export interface LoginLink {
 
 export interface LoginRequest {
   code?: string;
+  label?: string;
   name?: string;
   password?: string;
   roles?: string[];
@@ -2152,6 +2235,39 @@ export interface SkippedResource {
   file?: string;
   line?: number;
   resource: string;
+}
+
+export interface SourceAddRequest {
+  branches?: string[];
+  interval?: number;
+  key?: string;
+  known_hosts?: string;
+  no_puppetfile?: boolean;
+  prefix?: string;
+  purge?: boolean;
+  replace?: boolean;
+  submodules?: boolean;
+  url?: string;
+  webhook_secret?: string;
+}
+
+export interface SourceDeployRequest {
+  all?: boolean;
+  dry_run?: boolean;
+  environments?: string[];
+  wait?: boolean;
+}
+
+export interface SourceSyncRequest {
+  purge?: boolean;
+  wait?: boolean;
+}
+
+export interface SourceSynced {
+  deploys: CodeBranch[] | null;
+  gone: CodeBranch[] | null;
+  purged: string[] | null;
+  refused: string[] | null;
 }
 
 export interface StringList {
