@@ -55,7 +55,7 @@ func nodeAndMode(cmd *cobra.Command, args []string) error {
 		most = 1
 	}
 	if len(args) > most {
-		return usageError{fault.New(fault.Invalid, "too many arguments; usage: %s", cmd.UseLine())}
+		return oneTooMany(cmd, args[most])
 	}
 	return nil
 }
