@@ -122,7 +122,7 @@ can read, and the other commands show it until it expires. NAME can be left out 
 // secondsOf is a --lifetime for the API; 0 when it was not given.
 func secondsOf(cmd *cobra.Command, lifetime time.Duration) (int64, error) {
 	if cmd.Flags().Changed("lifetime") && lifetime < time.Second {
-		return 0, usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
+		return 0, usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", print.Duration(lifetime))}
 	}
 	return int64(lifetime / time.Second), nil
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
@@ -397,5 +398,5 @@ func lifeText(life time.Duration) string {
 	if life == 0 {
 		return "it is good until it is revoked"
 	}
-	return "it is good for " + life.String()
+	return "it is good for " + fault.Duration(life)
 }
