@@ -386,9 +386,9 @@ First start: %s.
 Next, in another shell on this machine:
   export TUTTI_DATA=%s
   tutti code deploy production DIR     # a control repository: manifests, modules, hiera.yaml
-  puppet agent --test --server %s --serverport %s
-  tutti ca list --state requested ; tutti ca sign NAME
-The admin token is for the first hour (%s): tutti user create NAME --role administrator
+  tutti ca token                       # prints the command that joins a node; its names for this server: docs/enrol.md
+  puppet agent --test --server %s --serverport %s     # or so, on a node without tutti; then: tutti ca sign NAME
+The admin token is for the start (%s). Make yourself a user: tutti user create NAME --role administrator
 
 `, made, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
 }
