@@ -80,7 +80,10 @@ func wordAt(words []string, i int) string {
 
 // nameOf is a word of a use without what says how often it may stand there.
 func nameOf(word string) string {
-	name := strings.Trim(strings.TrimSuffix(word, "..."), "[].")
+	name := strings.TrimSuffix(word, "...")
+	if inner, optional := strings.CutPrefix(name, "["); optional {
+		name = strings.TrimSuffix(strings.TrimSuffix(inner, "..."), "]")
+	}
 	if name == "" || strings.ToUpper(name) != name {
 		return "an argument"
 	}

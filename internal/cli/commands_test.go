@@ -31,7 +31,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		many[i] = "x"
 	}
 	everyCommand(func(cmd *cobra.Command) {
-		if cmd.Hidden || cmd.Args == nil || !cmd.Runnable() {
+		if cmd.Args == nil || !cmd.Runnable() || strings.HasPrefix(cmd.CommandPath(), "tutti errand") { // errands are the agent's own
 			return
 		}
 		for _, args := range [][]string{many, {""}} {

@@ -99,7 +99,7 @@ func required(dir, name string) ([]byte, error) {
 	content, err := readFile(filepath.Join(dir, name))
 	if err == nil && content == nil {
 		err = &fault.Error{
-			Kind: fault.Invalid, Detail: fmt.Sprintf("%s is missing: is %s the directory of a Puppet CA?", name, dir),
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%s is missing in %s, which can be no directory of a Puppet CA", name, dir),
 			Hint: "Puppet Server has it in /etc/puppetlabs/puppetserver/ca, Debian's in /var/lib/puppetserver/ca",
 		}
 	}
