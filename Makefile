@@ -56,7 +56,7 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: test-deps puppet8-root build $(BIN)/gotestsum ## every test; prints the ten slowest
+test: test-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw ## every test; prints the ten slowest
 	@all=$$($(GO) list ./...) && waiting=$$(grep -E '$(WAITING)' <<< "$$all") && watched=$$(grep -vE '$(WAITING)' <<< "$$all") || exit 1; failed=0; \
 	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) $$watched || failed=1; \
 	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) $$waiting || failed=1; \
@@ -79,7 +79,7 @@ soak-truth8: puppet8-root ## the same on Puppet 8: every second repository with 
 soak-stories: test-deps build ## stories that are too long for the suite: chaos of catalogs over 200 nodes, with the race detector
 	CGO_ENABLED=1 $(GO) test $(RACE) -tags soak -timeout 60m -count=$(or $(COUNT),1) -v -run TestChaosOfCatalogs ./e2e
 
-quick: ## the tests without the race detector, and without those that wait for Ruby and real agents
+quick: $(BIN)/versitygw ## the tests without the race detector, and without those that wait for Ruby and real agents
 	$(GO) test -timeout 5m $$($(GO) list ./... | grep -vE '$(WAITING)')
 
 puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built once, by root, in about four minutes
@@ -99,13 +99,13 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 	$(GO) test $(ON_PUPPET8) -timeout 60m ./e2e/pdbdiff && \
 	$(GO) test $(ON_PUPPET8) -trimpath -timeout 30m -v -run '^(TestPuppetserverKeepsInTutti|TestPypuppetdb)$$' ./e2e
 
-race: test-deps build ## every test with the race detector, also where Go waits for other programs
+race: test-deps build $(BIN)/versitygw ## every test with the race detector, also where Go waits for other programs
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
 
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/compiler/ruby/testdata/modules.txt
@@ -161,7 +161,11 @@ bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 
 bench-backup: build ## a backup of 10 000 nodes (NODES=n), another one, verify, restore; how long facts wait meanwhile
 	$(GO) run ./bench/backup $(if $(NODES),-nodes $(NODES))
 
-bench-go: ## the Go benchmarks, in a form that benchstat compares
+bench-blobs: $(BIN)/versitygw ## content in a directory, in an S3 store on this machine, and in that without a cache
+	@mkdir -p bench/out
+	$(GO) test -run '^$$' -bench BenchmarkBlobs ./internal/store/blobs3 | tee bench/out/blobs.txt
+
+bench-go: $(BIN)/versitygw ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... | tee bench/out/go.txt
 
@@ -172,6 +176,10 @@ $(BIN)/golangci-lint: tools/go.mod
 $(BIN)/gotestsum: tools/go.mod
 	@mkdir -p $(BIN)
 	cd tools && $(GO) build -o ../$(BIN)/gotestsum gotest.tools/gotestsum
+
+$(BIN)/versitygw: tools/versitygw/go.mod # an S3 store for the tests; some minutes, once
+	@mkdir -p $(BIN)
+	cd tools/versitygw && CGO_ENABLED=0 $(GO) build -o ../../$(BIN)/versitygw github.com/versity/versitygw/cmd/versitygw
 
 lint: $(BIN)/golangci-lint ## the linters
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
@@ -195,5 +203,5 @@ check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
-.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
+.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-go lint
 .PHONY: fmt generate verify check man release

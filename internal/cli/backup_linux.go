@@ -24,6 +24,7 @@ var backupCommand = noun{
 func serverFlags(f flagSet, config *string) {
 	f.String("data", server.Default().Data, "the server's data directory (TUTTI_DATA)")
 	f.String("database", "", "the server's database, if it is PostgreSQL (TUTTI_DATABASE)")
+	f.String("blobs", "", "where its content is, if it is an S3 store (TUTTI_BLOBS)")
 	f.StringVar(config, "config", "", "the server's configuration file (TUTTI_CONFIG)")
 }
 

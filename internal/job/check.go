@@ -22,6 +22,7 @@ const (
 	MaxArguments        = 1000
 	MaxDescriptionBytes = 1000
 	MaxTags             = 200
+	MaxUserdataBytes    = 64 << 10
 	MaxTime             = 7 * 24 * time.Hour // of a run, and for offline nodes
 )
 
@@ -39,6 +40,8 @@ func (s Spec) Check() error {
 	switch {
 	case len(s.Description) > MaxDescriptionBytes || !plain(s.Description):
 		return bad("description", "it has at most %d bytes of UTF-8 text", MaxDescriptionBytes)
+	case len(s.Userdata) > MaxUserdataBytes || !isObject(s.Userdata):
+		return bad("userdata", "it is an object of at most %d bytes", MaxUserdataBytes)
 	case s.Concurrency < 0:
 		return bad("concurrency", "it must not be negative; 0 means no limit")
 	case s.MaxFailures != nil && *s.MaxFailures < 0:
@@ -109,6 +112,17 @@ func (p PuppetSpec) check() error {
 	if p.Noop && p.NoNoop {
 		return bad("noop", "it contradicts no_noop")
 	}
+	if p.UseCachedCatalog && p.NoCachedCatalog {
+		return bad("use_cached_catalog", "it contradicts no_cached_catalog")
+	}
+	if p.Ordering != "" && !slices.Contains([]string{"manifest", "title-hash", "random"}, p.Ordering) {
+		return bad("ordering", "it is manifest, title-hash or random, not %.80q", p.Ordering)
+	}
+	for flag, seconds := range p.times() {
+		if seconds != nil && (*seconds < 0 || *seconds > int(MaxTime/time.Second)) {
+			return bad(strings.TrimPrefix(flag, "--"), "it is 0 to %d seconds", int(MaxTime/time.Second))
+		}
+	}
 	if len(p.Tags) > MaxTags || len(p.SkipTags) > MaxTags {
 		return bad("tags", "at most %d can be given", MaxTags)
 	}
@@ -141,11 +155,8 @@ func (t TaskSpec) check() error {
 	case len(t.Parameters)+len(t.Secret) > MaxParameterBytes:
 		return bad("parameters", "they have at most %d bytes", MaxParameterBytes)
 	}
-	for _, text := range []json.RawMessage{t.Parameters, t.Secret} {
-		var object map[string]json.RawMessage
-		if len(text) > 0 && (json.Unmarshal(text, &object) != nil || object == nil) {
-			return bad("parameters", "they must be an object")
-		}
+	if !isObject(t.Parameters) || !isObject(t.Secret) {
+		return bad("parameters", "they must be an object")
 	}
 	return checkFiles("task", t.Files...)
 }
@@ -156,8 +167,7 @@ func (a ActionSpec) check() error {
 			return bad(field, "it has 1 to %d bytes", pxp.MaxNameBytes)
 		}
 	}
-	var object map[string]json.RawMessage
-	if len(a.Input) > MaxParameterBytes || len(a.Input) > 0 && (json.Unmarshal(a.Input, &object) != nil || object == nil) {
+	if len(a.Input) > MaxParameterBytes || !isObject(a.Input) {
 		return bad("input", "it is an object of at most %d bytes", MaxParameterBytes)
 	}
 	return nil
@@ -223,6 +233,12 @@ func checkText(field, text string) error {
 		return bad(field, "it has 1 to %d bytes of UTF-8 text without a byte 0", MaxTextBytes)
 	}
 	return nil
+}
+
+// isObject says whether a text is a JSON object, or empty.
+func isObject(text json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return len(text) == 0 || json.Unmarshal(text, &object) == nil && object != nil
 }
 
 func plain(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

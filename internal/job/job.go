@@ -38,10 +38,12 @@ type Job struct {
 	RerunOf    int64  // 0: of none
 	CreatedAt  time.Time
 	StartedAt  time.Time // the first run was sent
+	StoppingAt time.Time // somebody stopped it, or its failure budget was used up; zero: neither
 	FinishedAt time.Time
 	Counts     Counts // its runs by state
 	Change     int64  // the number of the latest change of the job or of one of its runs
 	OwnChange  int64  // the number of the latest change of the job's status
+	StopChange int64  // the number of the change with which it began to stop; 0: it did not
 	Edges      []Edge // of an ordered job, by Run and For
 }
 

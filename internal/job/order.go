@@ -187,6 +187,7 @@ func (s *Service) Rerun(ctx context.Context, actor fleet.Actor, id int64, again 
 	if spec, err = spec.withSecrets(again.Secret); err != nil {
 		return Job{}, err
 	}
+	spec.Key, spec.Plan, spec.Schedule = "", 0, 0 // it is another order, of who asks now
 	return s.create(ctx, actor, spec, id)
 }
 

@@ -55,8 +55,10 @@ type Ledger interface {
 type Archive interface {
 	// Job is one job; NotFound.
 	Job(ctx context.Context, id int64) (Job, error)
-	// Jobs is a page of jobs, the newest first.
+	// Jobs is a page of jobs, the newest first unless it says otherwise.
 	Jobs(ctx context.Context, page Page) ([]Job, error)
+	// CountJobs is how many jobs there are, whatever page's Limit and Offset.
+	CountJobs(ctx context.Context, page Page) (int, error)
 	// JobRun is the run with an ID; NotFound.
 	JobRun(ctx context.Context, id string) (Run, error)
 	// Runs is a page of a job's runs, by Number; none for a job that is not there.
@@ -83,7 +85,28 @@ type Page struct {
 	Actor    string         // empty: all
 	Node     fleet.Certname // that have a run on this node; empty: all
 	Task     string         // of this task; empty: all
+
+	// For clients that page by numbers of jobs.
+	Offset        int
+	By            Column // empty: by ID
+	Ascending     bool
+	TaskPart      string    // of a task whose name has this in it; empty: all
+	Plans         *bool     // of plans, or of none; nil: all
+	Plan          int64     // of this plan; 0: all
+	FinishedFrom  time.Time // these two leave out jobs that have not ended; zero: all
+	FinishedUntil time.Time
 }
+
+// Column is what jobs are ordered by, and by their ID where it is the same.
+type Column string
+
+// The columns. ByTime is the time of the last change of the status.
+const (
+	ByActor       Column = "actor"
+	ByTime        Column = "time"
+	ByEnvironment Column = "environment"
+	ByStatus      Column = "status"
+)
 
 // RunPage is which runs of a job are wanted.
 type RunPage struct {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -12,6 +13,11 @@ func (s *Service) Job(ctx context.Context, id int64) (Job, error) { return s.Sto
 // Jobs is a page of jobs, the newest first.
 func (s *Service) Jobs(ctx context.Context, page Page) ([]Job, error) {
 	return s.Store.Jobs(ctx, page)
+}
+
+// CountJobs is how many jobs a page is of.
+func (s *Service) CountJobs(ctx context.Context, page Page) (int, error) {
+	return s.Store.CountJobs(ctx, page)
 }
 
 // Runs is a page of a job's runs, by Number; NotFound.
@@ -81,6 +87,29 @@ func (s *Service) Output(ctx context.Context, id int64, page OutputPage) ([]Line
 			}
 		}
 	}
+}
+
+// Written is the whole of what a run wrote, apart by stream. Every line ends as lines do.
+func (s *Service) Written(ctx context.Context, r Run) (map[Stream]string, error) {
+	lines, _, err := s.linesOf(ctx, r, nil, Place{Run: r.Number}, r.Output.Lines)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[Stream]*strings.Builder{}
+	for _, line := range lines {
+		if texts[line.Stream] == nil {
+			texts[line.Stream] = &strings.Builder{}
+		}
+		texts[line.Stream].WriteString(line.Text)
+		if !line.More {
+			texts[line.Stream].WriteByte('\n')
+		}
+	}
+	written := map[Stream]string{}
+	for stream, text := range texts {
+		written[stream] = text.String()
+	}
+	return written, nil
 }
 
 // linesOf adds the lines of a run behind a place, up to a limit.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,6 +63,9 @@ func (s Spec) flags() []string {
 	for flag, on := range map[string]bool{
 		"--noop": p.Noop, "--no-noop": p.NoNoop, "--debug": p.Debug, "--trace": p.Trace, "--evaltrace": p.Evaltrace,
 		"--show_diff": p.ShowDiff, "--use_cached_catalog": p.UseCachedCatalog,
+		"--no-use_cached_catalog": p.NoCachedCatalog,
+		"--usecacheonfailure":     p.UseCacheOnFailure != nil && *p.UseCacheOnFailure,
+		"--no-usecacheonfailure":  p.UseCacheOnFailure != nil && !*p.UseCacheOnFailure,
 	} {
 		if on {
 			flags = append(flags, flag)
@@ -70,6 +74,14 @@ func (s Spec) flags() []string {
 	if s.Environment != "" {
 		flags = append(flags, "--environment", string(s.Environment))
 	}
+	if p.Ordering != "" {
+		flags = append(flags, "--ordering", p.Ordering)
+	}
+	for flag, seconds := range p.times() {
+		if seconds != nil {
+			flags = append(flags, flag, strconv.Itoa(*seconds))
+		}
+	}
 	if len(p.Tags) > 0 {
 		flags = append(flags, "--tags", strings.Join(p.Tags, ","))
 	}
@@ -77,6 +89,14 @@ func (s Spec) flags() []string {
 		flags = append(flags, "--skip_tags", strings.Join(p.SkipTags, ","))
 	}
 	return flags
+}
+
+// times is the flags whose values are seconds.
+func (p PuppetSpec) times() map[string]*int {
+	return map[string]*int{
+		"--filetimeout": p.FileTimeout, "--http_connect_timeout": p.HTTPConnectTimeout,
+		"--http_keepalive_timeout": p.HTTPKeepaliveTimeout, "--http_read_timeout": p.HTTPReadTimeout,
+	}
 }
 
 // params joins what may be shown with what is secret.

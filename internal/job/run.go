@@ -55,6 +55,7 @@ type Run struct {
 	Puppet     *PuppetResult // of a Puppet run that ended
 	Output     Output
 	Change     int64 // the number of its latest change in the job
+	Began      int64 // the number of the change with which its node had the order; 0: it never said so before the end
 }
 
 // PuppetResult is what a Puppet run says of itself.

@@ -39,6 +39,10 @@ type Spec struct {
 	Description string            `json:"description,omitempty"`
 	// Key is for orders that must not be given twice: ordered again under it, it is the same job. Empty: it has none.
 	Key string `json:"key,omitempty"`
+	// Userdata is an object of the client that gave the order. It is shown as it came; nobody here looks into it.
+	Userdata json.RawMessage `json:"userdata,omitempty"`
+	Plan     int64           `json:"plan,omitempty"`     // the plan of a client that ordered it; 0: none
+	Schedule int64           `json:"schedule,omitempty"` // the schedule that ordered it; 0: none
 
 	// Ordered lets a run begin only when all those have succeeded that it waits for: the edges
 	// among the targets when the job is created. If one of them ends otherwise, it is skipped.
@@ -61,6 +65,15 @@ type PuppetSpec struct {
 	Evaltrace        bool     `json:"evaltrace,omitempty"`
 	ShowDiff         bool     `json:"show_diff,omitempty"`
 	UseCachedCatalog bool     `json:"use_cached_catalog,omitempty"`
+	NoCachedCatalog  bool     `json:"no_cached_catalog,omitempty"` // also where the node's own setting is to use it
+
+	// What few orders say; without it the node's settings count.
+	Ordering             string `json:"ordering,omitempty"` // manifest, title-hash, random
+	UseCacheOnFailure    *bool  `json:"use_cache_on_failure,omitempty"`
+	FileTimeout          *int   `json:"file_timeout,omitempty"` // these four are seconds
+	HTTPConnectTimeout   *int   `json:"http_connect_timeout,omitempty"`
+	HTTPKeepaliveTimeout *int   `json:"http_keepalive_timeout,omitempty"`
+	HTTPReadTimeout      *int   `json:"http_read_timeout,omitempty"`
 }
 
 // TaskSpec is a task of a version of code. Whoever makes it has found the task and

@@ -33,6 +33,9 @@ func (j Job) tally(before, after Run, at time.Time) (Job, Run) {
 	if before.State == after.State {
 		return j, after
 	}
+	if after.State == Running {
+		after.Began = j.Change
+	}
 	j.Counts = maps.Clone(j.Counts)
 	j.Counts[after.State]++
 	if j.Counts[before.State]--; j.Counts[before.State] == 0 {
@@ -53,7 +56,7 @@ func (j Job) settle(at time.Time) Job {
 		return j
 	case j.overBudget():
 		j.Reason = fmt.Sprintf("%s did not succeed, and at most %d may", fault.Count(j.Counts.Failures(), "run"), *j.Spec.MaxFailures)
-		return j.become(Stopping)
+		return j.stopping(at)
 	case j.Status == Queued && j.Counts[Waiting] < j.Counts.Total():
 		j.StartedAt = at
 		return j.become(Working)
@@ -90,5 +93,14 @@ func (j Job) Direct(d Direction) Job {
 		return j
 	}
 	j.Halted, j.Killed, j.Reason = true, j.Killed || d.Kill, d.Reason
-	return j.become(Stopping)
+	return j.stopping(d.At)
+}
+
+// stopping lets nothing more begin; the first time counts.
+func (j Job) stopping(at time.Time) Job {
+	j = j.become(Stopping)
+	if j.StopChange == 0 {
+		j.StoppingAt, j.StopChange = at, j.OwnChange
+	}
+	return j
 }

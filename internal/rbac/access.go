@@ -110,6 +110,23 @@ func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor
 	return node, nil
 }
 
+// Actor is who a name stands for now, without a token or certificate: for what somebody ordered to be done later. Denied if they
+// may do nothing any more.
+func (a *Access) Actor(ctx context.Context, kind fleet.ActorKind, name string) (fleet.Actor, error) {
+	if kind == fleet.NodeActor {
+		return a.Certificate(ctx, fleet.Actor{Kind: kind, Name: name})
+	}
+	user, err := a.Store.User(ctx, name)
+	if fault.Is(err, fault.NotFound) || err == nil && (user.Kind != Person || user.Disabled) {
+		return fleet.Actor{}, fault.New(fault.Denied, "the user %s is disabled, or not there any more", name)
+	}
+	if err != nil {
+		return fleet.Actor{}, err
+	}
+	roles, err := a.rolesNamed(ctx, user.Roles)
+	return fleet.Actor{Kind: fleet.UserActor, Name: user.Name, Grants: grantsOf(user.Roles, roles)}, err
+}
+
 // grantsOf joins the grants of the roles with those names. A name without a role
 // gives nothing.
 func grantsOf(names []string, stored []Role) (grants []fleet.Grant) {

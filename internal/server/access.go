@@ -20,6 +20,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/node"
+	"github.com/tutti-project/tutti/internal/protocol/pejson"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/protocol/tls"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
@@ -188,7 +189,11 @@ func (a *answer) tellBody() {
 	a.replaced, a.begun, a.status = true, true, a.body.status
 	why := a.body.refused
 	told := api.Problem{Kind: fault.Of(why).String(), Message: fault.Detail(why), RequestID: a.id, RetryAfter: api.RetrySeconds(why)}
-	text, _ := json.Marshal(told) // words always encode
+	var shown any = told
+	if service, is := enterpriseService(a.r.URL.Path); is {
+		shown = (&pejson.Problem{Kind: service + "/" + told.Kind, Message: told.Message}).Object()
+	}
+	text, _ := json.Marshal(shown) // words always encode
 	head := a.Header()
 	for _, name := range []string{"Content-Encoding", "Retry-After", "WWW-Authenticate"} {
 		head.Del(name)

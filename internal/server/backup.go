@@ -14,7 +14,6 @@ import (
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/store/backup"
-	"github.com/tutti-project/tutti/internal/store/blobdir"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
@@ -38,7 +37,7 @@ func Backup(ctx context.Context, c Config, settings []byte, target string, lock 
 		Dir: dir, Settings: settings, Tutti: api.ProgramVersion(), Now: time.Now(), Progress: progress,
 		Records: func(ctx context.Context) (backup.Records, error) { return sql.OpenDump(ctx, records(dir, c)) },
 		Blobs: func(ctx context.Context) (backup.Blobs, error) {
-			return blobdir.OpenBeside(ctx, filepath.Join(dir, "blobs"))
+			return contentBeside(ctx, c, c.Blobs, dir)
 		},
 	}, target, lock)
 }
@@ -86,11 +85,12 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
-	blobs, err := blobdir.Open(data.join("blobs"))
+	log := newLogger(c, o.Err).Logger
+	blobs, err := fillContent(ctx, c, c.Blobs, r.Data, os.TempDir(), log)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, blobs.Close()) }()
+	defer func() { err = errors.Join(err, blobs.settle(context.WithoutCancel(ctx))) }()
 	to := backup.Destination{
 		Dir: r.Data, Share: o.Share, Blobs: blobs, Progress: o.Progress,
 		Loader: func(ctx context.Context, schema backup.Schema) (backup.Loader, error) {
@@ -104,7 +104,7 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 	return r, err
 }
 
-// settle stops jobs and pauses releases that were under way.
+// settle stops jobs and pauses releases that were under way, and forgets what the records knew of a store of content: time has passed there, too.
 func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut io.Writer) error {
 	log := newLogger(c, errOut)
 	store, err := sql.Open(ctx, records(r.Data, c), log.Logger)
@@ -112,7 +112,7 @@ func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut
 		return err
 	}
 	why := "the server was restored from the backup of " + h.Made.UTC().Format(time.RFC3339)
-	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.Close()) //nolint:contextcheck // ctx may be over, and the store is closed even so
+	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.BlobMarks.Unpair(ctx), store.Close()) //nolint:contextcheck // ctx may be over, and the store is closed even so
 }
 
 func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) error {

@@ -24,7 +24,17 @@ type Config struct {
 	Listen   string `koanf:"listen" help:"address of the one listener that carries every protocol"`
 	Database string `koanf:"database" help:"where records are kept: empty for SQLite in the data directory, or postgres://USER@HOST/NAME"`
 
+	Blobs            string        `koanf:"blobs" help:"where content is kept: empty or directory for the data directory, or s3://BUCKET/PREFIX"`
+	BlobsEndpoint    string        `koanf:"blobs_endpoint" help:"URL of the S3 store; empty: Amazon's of blobs_region"`
+	BlobsRegion      string        `koanf:"blobs_region" help:"region of the S3 store"`
+	BlobsPathStyle   bool          `koanf:"blobs_path_style" help:"the bucket is in the path of URLs, as most stores want it; false: in the name of the host"`
+	BlobsCA          string        `koanf:"blobs_ca" help:"file with certificates (PEM) that the S3 store is known by; empty: those that this machine trusts"`
+	BlobsCredentials string        `koanf:"blobs_credentials" help:"file with aws_access_key_id and aws_secret_access_key, read again when it changes; empty: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment"`
+	BlobsCacheBytes  int64         `koanf:"blobs_cache_bytes" help:"most content of an S3 store that is kept on this server's disk, in bytes"`
+	BlobsTimeout     time.Duration `koanf:"blobs_timeout" help:"how long the S3 store may be silent"`
+
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
+	OrchestratorListen    string        `koanf:"orchestrator_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that know only the orchestrator's port 8143; empty: none"`
 	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
 	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
 	BrokerConnectionsNode int           `koanf:"broker_connections_per_node" help:"most PCP connections of one certificate that is no controller's; 0: any"`
@@ -153,6 +163,10 @@ func Default() Config {
 	return Config{
 		Data:                  api.DataDir,
 		Listen:                ":8140",
+		BlobsRegion:           "us-east-1",
+		BlobsPathStyle:        true,
+		BlobsCacheBytes:       10 << 30,
+		BlobsTimeout:          10 * time.Second,
 		BrokerConnectionsNode: 1,
 		BrokerMaxMessageBytes: 64<<20 + 64<<10,
 		BrokerQueueBytes:      16 << 20,
@@ -246,13 +260,16 @@ func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return bad("listen", "%q is not HOST:PORT or :PORT", c.Listen)
 	}
-	if c.BrokerListen != "" {
-		if _, _, err := net.SplitHostPort(c.BrokerListen); err != nil {
-			return bad("broker_listen", "%q is not HOST:PORT or :PORT", c.BrokerListen)
+	for name, address := range map[string]string{"broker_listen": c.BrokerListen, "orchestrator_listen": c.OrchestratorListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
+			return bad(name, "%q is not HOST:PORT or :PORT", address)
 		}
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return bad("database", "it must begin with postgres:// or be empty for SQLite")
+	}
+	if err := c.checkBlobs(); err != nil {
+		return err
 	}
 	if err := oneOf("ca_key_type", c.CAKeyType, "ecdsa-p256", "rsa-4096"); err != nil {
 		return err
@@ -318,6 +335,7 @@ func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
 		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes,
 		"max_report_bytes":         c.MaxReportBytes,
+		"blobs_cache_bytes":        c.BlobsCacheBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections), "body_budget_bytes": c.BodyBudgetBytes,
 		"max_connections_per_address": int64(c.MaxConnectionsPerAddress), "max_anonymous_connections": int64(c.MaxAnonymousConnections),
@@ -338,7 +356,7 @@ func (c Config) checkNumbers() error {
 		"release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
-		"body_timeout": c.BodyTimeout,
+		"body_timeout": c.BodyTimeout, "blobs_timeout": c.BlobsTimeout,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)

@@ -10,6 +10,8 @@ import (
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/schedule"
+	"github.com/tutti-project/tutti/internal/job/submit"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
@@ -39,6 +41,10 @@ func (p *parts) openJobs(c Config) error {
 	if err != nil {
 		return err
 	}
+	p.submits = submit.Service{Jobs: p.jobs, Tasks: codeTasks{p.library, p.blobs}, Targets: p.resolver}
+	p.schedules = schedule.New(schedule.Parts{
+		Store: p.store.Schedules, Orders: p.submits, Owners: p.access, Sealer: key, Now: time.Now, Log: p.log.Logger,
+	})
 	p.departures = departures{p.jobs, p.register, p.catalogue, p.log.Logger}
 	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
 		p.departures.endRuns(ctx, "its node's certificate was revoked", node)

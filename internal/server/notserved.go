@@ -3,7 +3,23 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 )
+
+// enterpriseServices is where clients of Puppet Enterprise ask, and what the kinds of errors begin with there.
+var enterpriseServices = map[string]string{
+	"/orchestrator/": "puppetlabs.orchestrator", "/rbac-api/": "puppetlabs.rbac", "/code-manager/": "puppetlabs.code-manager", "/activity-api/": "puppetlabs.activity",
+}
+
+// enterpriseService is the service that a path belongs to, if its clients are those of Puppet Enterprise.
+func enterpriseService(path string) (string, bool) {
+	for prefix, service := range enterpriseServices {
+		if strings.HasPrefix(path, prefix) {
+			return service, true
+		}
+	}
+	return "", false
+}
 
 // notServed answers what a service of Puppet Enterprise would that is not here: an error in the form that its clients read.
 func notServed(service string) http.Handler {

@@ -17,7 +17,7 @@ func TestWhatIsNotServedSaysSoInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths := []string{
-		"/orchestrator/", "/orchestrator/v1/command/task", "/rbac-api/v1/auth/token", "/code-manager/v1/deploys", "/activity-api/v1/events",
+		"/rbac-api/v1/auth/token", "/code-manager/v1/deploys", "/activity-api/v1/events",
 	}
 	for _, path := range paths {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -29,6 +29,8 @@ import (
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/schedule"
+	"github.com/tutti-project/tutti/internal/job/submit"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -37,7 +39,6 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/store/backup"
-	"github.com/tutti-project/tutti/internal/store/blobdir"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
@@ -51,7 +52,7 @@ type parts struct {
 	log         logger
 	metrics     *metrics
 	store       *sql.Store
-	blobs       *blobdir.Store
+	blobs       content
 	library     *code.Library
 	trees       *worktree.Worktree
 	ca          *pki.Authority
@@ -85,6 +86,8 @@ type parts struct {
 	chain       *rbac.Chain
 	bodies      *budget
 	jobs        *job.Service
+	submits     submit.Service
+	schedules   *schedule.Service
 	departures  departures
 	previews    *preview.Service
 	judge       preview.Judge
@@ -134,7 +137,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openAccess()
-	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
+	if p.blobs, err = openContent(ctx, c, p.data, p.store.BlobMarks, log.Logger); err != nil {
 		return p, err
 	}
 	p.library = code.NewLibrary(p.store.Versions, p.blobs)

@@ -26,7 +26,7 @@ import (
 // Preflight looks for what would keep a server with these settings from its start or from its work. It changes nothing.
 func Preflight(ctx context.Context, c Config) []checkup.Finding {
 	all := append([]checkup.Finding{checkup.Goodf("settings", "data in %s, listening on %s", c.Data, c.Listen)}, cheapChecks(ctx, c)...)
-	all = append(all, engineChecks(ctx, c)...)
+	all = append(append(all, contentCheck(ctx, c)...), engineChecks(ctx, c)...)
 	return append(all, cellCheck(ctx, c), nameCheck(ctx, c), clockCheck())
 }
 
@@ -39,6 +39,9 @@ func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
 	all = append(all, portCheck(ctx, "port", "listen", c.Listen, c.Data))
 	if c.BrokerListen != "" {
 		all = append(all, portCheck(ctx, "broker port", "broker-listen", c.BrokerListen, c.Data))
+	}
+	if c.OrchestratorListen != "" {
+		all = append(all, portCheck(ctx, "orchestrator port", "orchestrator-listen", c.OrchestratorListen, c.Data))
 	}
 	return all
 }

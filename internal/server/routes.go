@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
 	"github.com/tutti-project/tutti/internal/protocol/node"
+	orchestratorapi "github.com/tutti-project/tutti/internal/protocol/orchestrator"
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/protocol/puppetca"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
@@ -134,6 +135,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
+	orchestration := route{Handler: orchestration(p, own), bytes: orchestratorapi.MaxBodyBytes + pieceBytes, drained: true}
 	asked := bodiless(puppet)
 	facts := route{Handler: puppet, bytes: puppetapi.CatalogRequestBytes(c.MaxFactsBytes), drained: true}
 	channel := bodiless(p.sockets)
@@ -151,6 +153,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/puppet/v3/status/":              asked,
 		"/puppet/":                        asked, // what there is not
 	}
+	agents["/orchestrator/"] = orchestration                                      // the paths of clients that mean JSON: a mux answers unclean ones by itself
 	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
 	questions := route{Handler: settings.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
 	others = map[string]route{
@@ -186,7 +189,6 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		classifierapi.Prefix + "/": {Handler: classifier, bytes: classifierapi.MaxBodyBytes},
 
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
-		"/orchestrator/": bodiless(notServed("puppetlabs.orchestrator")),
 		"/rbac-api/":     bodiless(notServed("puppetlabs.rbac")),
 		"/code-manager/": bodiless(notServed("puppetlabs.code-manager")),
 		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
@@ -198,6 +200,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"GET /status/v1/simple":        bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/simple/{name}": bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/services":      bodiless(http.HandlerFunc(h.all)),
+		"/status/v1/services/{name}":   bodiless(http.HandlerFunc(h.one)),
 		"GET /status/v1/services/" + puppetDBStatus: bodiless(
 			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
 		),

@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 // openListeners are those that agents and people reach, and what is needed to change their certificate.
 type openListeners struct {
 	front   *tuttitls.Front
-	second  *tuttitls.Front // the same on broker_listen; may be nil
+	further []*tuttitls.Front // the same on broker_listen and orchestrator_listen, as far as they are set
 	server  *http.Server
 	health  *health
 	access  *atomic.Bool
@@ -76,10 +76,15 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	if d.front, err = opener.on(ctx, "listen", c.Listen); err != nil {
 		return nil, err
 	}
-	if c.BrokerListen != "" {
-		if d.second, err = opener.on(ctx, "broker-listen", c.BrokerListen); err != nil {
+	for _, further := range [][2]string{{"broker-listen", c.BrokerListen}, {"orchestrator-listen", c.OrchestratorListen}} {
+		if further[1] == "" {
+			continue
+		}
+		front, err := opener.on(ctx, further[0], further[1])
+		if err != nil {
 			return nil, errors.Join(err, d.close())
 		}
+		d.further = append(d.further, front)
 	}
 	p.listeners.Store(d)
 	if err := p.openBroker(c, d.access); err != nil {
@@ -139,12 +144,9 @@ func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Fr
 	return front, nil
 }
 
-// fronts is the one or two addresses.
+// fronts is all addresses.
 func (d *openListeners) fronts() []*tuttitls.Front {
-	if d.second == nil {
-		return []*tuttitls.Front{d.front}
-	}
-	return []*tuttitls.Front{d.front, d.second}
+	return append([]*tuttitls.Front{d.front}, d.further...)
 }
 
 // show exchanges the certificate, and the CAs of clients, for all handshakes that begin from now on.
@@ -212,7 +214,9 @@ func (p *parts) health() *health {
 		{name: "server"},
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
+		{name: orchestratorStatus},
 		{name: "storage", check: store.check, more: store.status},
+		{name: "content", check: func(context.Context) error { return nil }, more: contentStatus(p.blobs)},
 		{name: "compile-cells", check: func(context.Context) error { return nil }, more: isolation(p.cells)},
 	}}
 }
@@ -237,6 +241,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"wanted catalogs":    p.wanter.Run,
 			"verified catalogs":  p.verifier.Run,
 			"jobs":               p.jobs.Run,
+			"scheduled jobs":     p.schedules.Run,
 			"events of runs":     p.events.Run,
 			"who was connected":  p.register.Run,
 			"nodes' modules":     p.catalogue.Run,
@@ -257,7 +262,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"broker":     p.broker.Run,
 			"websockets": p.sockets.Run,
 		})
-	serving := make(chan error, 2)
+	serving := make(chan error, len(d.fronts()))
 	for _, front := range d.fronts() {
 		go func() { serving <- d.server.Serve(front) }()
 	}

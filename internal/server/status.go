@@ -23,6 +23,12 @@ type service struct {
 // puppetDBStatus is the service by which PuppetDB's clients ask for its health.
 const puppetDBStatus = "puppetdb-status"
 
+// orchestratorStatus is the service by which clients of the orchestrator ask for its health.
+const orchestratorStatus = "orchestrator-service"
+
+// levels is how much clients may want to be told. It is always the same here.
+var levels = []string{"", "critical", "info", "debug"}
+
 // asPuppetDB is what a PuppetDB says of itself. Commands are stored before they are
 // answered: none waits in a queue.
 func asPuppetDB(well bool) map[string]any {
@@ -122,12 +128,38 @@ func (h *health) all(w http.ResponseWriter, r *http.Request) {
 	tell(w, status, answer)
 }
 
+// one tells of one service, in JSON also when there is none. That of PuppetDB has a route of its own.
+func (h *health) one(w http.ResponseWriter, r *http.Request) {
+	problem := func(status int, kind, message string) {
+		tell(w, status, map[string]any{"kind": kind, "msg": message, "details": struct{}{}})
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		problem(http.StatusMethodNotAllowed, "method-not-allowed", r.Method+" is not possible here; GET is")
+		return
+	}
+	if !slices.Contains(levels, r.URL.Query().Get("level")) {
+		problem(http.StatusBadRequest, "request-data-invalid", "level is critical, info or debug")
+		return
+	}
+	i := slices.IndexFunc(h.services, func(s service) bool { return s.name == r.PathValue("name") })
+	if i < 0 || h.services[i].name == puppetDBStatus {
+		problem(http.StatusNotFound, "service-not-found", "there is no such service; GET /status/v1/services lists those that there are")
+		return
+	}
+	h.tellOne(w, r, h.services[i])
+}
+
 // puppetDB tells of the service that stands in for a PuppetDB.
 func (h *health) puppetDB(w http.ResponseWriter, r *http.Request) {
 	s := h.services[slices.IndexFunc(h.services, func(s service) bool { return s.name == puppetDBStatus })]
+	h.tellOne(w, r, s)
+}
+
+func (h *health) tellOne(w http.ResponseWriter, r *http.Request, s service) {
 	wrong := h.look(r.Context(), s)[0]
 	p := h.part(s, wrong)
-	p.Name = puppetDBStatus
+	p.Name = s.name
 	status := http.StatusOK
 	if wrong != nil {
 		status = http.StatusServiceUnavailable

@@ -17,6 +17,7 @@ import (
 const (
 	backedUp    = "content: backed-up files"
 	otherBlobs  = "content: code, catalogs, files of jobs"
+	cachedBlobs = "cached content"
 	workspaces  = "work directories"
 	databaseLog = "database: log, free pages, copies"
 	otherTables = "records: other"
@@ -32,7 +33,7 @@ var tableAreas = map[string]string{
 	"job": "records: jobs", "preview": "records: previews and releases", "release": "records: previews and releases",
 	"agents": "records: nodes and packages", "module_": "records: nodes and packages", "set_modules": "records: nodes and packages",
 	"act": "records: audit log", "certificates": "records: certificates", "requests": "records: certificates", "backups": "records: backed-up files",
-	"versions": "records: code", "staged_": "records: code", "code_": "records: code",
+	"versions": "records: code", "staged_": "records: code", "code_": "records: code", "blob_": "records: content",
 }
 
 func areaOf(table string) string {
@@ -142,7 +143,9 @@ func (u *usages) measure(ctx context.Context) (map[string]int64, error) {
 			return nil //nolint:nilerr // it is gone
 		}
 		switch name, _ := filepath.Rel(u.path, path); {
-		case strings.HasPrefix(name, "blobs"+string(filepath.Separator)):
+		case strings.HasPrefix(name, cacheDir+string(filepath.Separator)):
+			sizes[cachedBlobs] += info.Size()
+		case strings.HasPrefix(name, blobsDir+string(filepath.Separator)):
 			blobs += info.Size()
 		case strings.HasPrefix(name, "tutti.db"):
 			database += info.Size()

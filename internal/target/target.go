@@ -177,15 +177,19 @@ func (r Resolver) NamedOrOf(ctx context.Context, env fleet.Environment, t api.Jo
 	if t.Any() {
 		return r.Named(ctx, t)
 	}
+	nodes, err := r.Of(ctx, env)
+	return slices.DeleteFunc(nodes, func(node fleet.Certname) bool { return slices.Contains(t.Exclude, string(node)) }), err
+}
+
+// Of is the active nodes of an environment, sorted.
+func (r Resolver) Of(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error) {
 	standing, err := r.Standings.Standings(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []fleet.Certname
-	for _, s := range standing {
-		if !slices.Contains(t.Exclude, string(s.Node)) {
-			nodes = append(nodes, s.Node)
-		}
+	nodes := make([]fleet.Certname, len(standing))
+	for i, s := range standing {
+		nodes[i] = s.Node
 	}
 	slices.Sort(nodes)
 	return nodes, nil

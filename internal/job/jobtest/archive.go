@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -27,19 +28,70 @@ func (s *Store) Jobs(_ context.Context, page job.Page) ([]job.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var jobs []job.Job
-	for _, k := range slices.Backward(s.sorted()) {
-		if len(jobs) < page.Limit && k.fits(page) {
+	for _, k := range s.sorted() {
+		if k.fits(page) {
 			jobs = append(jobs, listed(k.job))
 		}
 	}
-	return jobs, nil
+	slices.SortStableFunc(jobs, func(a, b job.Job) int {
+		order := cmp.Or(cmp.Compare(columnOf(page.By, a), columnOf(page.By, b)), cmp.Compare(a.ID, b.ID))
+		if page.Ascending {
+			return order
+		}
+		return -order
+	})
+	from := min(page.Offset, len(jobs))
+	return jobs[from:min(from+page.Limit, len(jobs))], nil
+}
+
+// CountJobs implements job.Archive.
+func (s *Store) CountJobs(_ context.Context, page job.Page) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.jobs {
+		if k.fits(page) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// columnOf is what a job is ordered by.
+func columnOf(by job.Column, j job.Job) string {
+	switch by {
+	case job.ByActor:
+		return j.Actor
+	case job.ByTime:
+		at := j.CreatedAt
+		for _, later := range []time.Time{j.StartedAt, j.StoppingAt, j.FinishedAt} {
+			if !later.IsZero() {
+				at = later
+			}
+		}
+		return at.UTC().Format("2006-01-02T15:04:05.000000")
+	case job.ByEnvironment:
+		return string(j.Spec.Environment)
+	case job.ByStatus:
+		return string(j.Status)
+	}
+	return ""
 }
 
 func (k *kept) fits(page job.Page) bool {
 	j := k.job
 	onNode := page.Node == "" || slices.ContainsFunc(k.runs, func(r job.Run) bool { return r.Node == page.Node })
+	task := ""
+	if j.Spec.Kind == job.Task {
+		task = j.Spec.Task.Name
+	}
+	ended := (page.FinishedFrom.IsZero() || !j.FinishedAt.Before(page.FinishedFrom)) &&
+		(page.FinishedUntil.IsZero() || !j.FinishedAt.IsZero() && !j.FinishedAt.After(page.FinishedUntil))
+	if !ended || !strings.Contains(task, page.TaskPart) || page.Plans != nil && *page.Plans != (j.Spec.Plan > 0) ||
+		page.Plan > 0 && page.Plan != j.Spec.Plan {
+		return false
+	}
 	return (page.Before == 0 || j.ID < page.Before) && in(page.Statuses, j.Status) && in(page.Kinds, j.Spec.Kind) &&
-		(page.Actor == "" || j.Actor == page.Actor) && onNode && (page.Task == "" || j.Spec.Kind == job.Task && j.Spec.Task.Name == page.Task)
+		(page.Actor == "" || j.Actor == page.Actor) && onNode && (page.Task == "" || task == page.Task)
 }
 
 // in says whether a value is wanted.

@@ -104,6 +104,98 @@ func pagesOfJobs(t *testing.T, s job.Store) {
 	}
 }
 
+// Clients of the orchestrator page by numbers of jobs, and order them.
+func numberedPagesOfJobs(t *testing.T, s job.Store) {
+	var all []job.Job
+	for i, actor := range []string{"cy", "ann", "bob", "ann"} {
+		j, runs := create(t, s, 1, func(j *job.Job) {
+			if i > 0 {
+				asTask(fmt.Sprintf("m_%d::t%%", i), "")(j)
+			}
+			j.Actor, j.Spec.Environment, j.CreatedAt = actor, fleet.Environment([]string{"", "b", "a", "b"}[i]), when(i)
+			j.Spec.Plan = int64(i / 2)
+		})
+		if i == 1 {
+			apply(t, s, ended(runs[0], 40, 0, ""))
+		}
+		if i == 2 {
+			apply(t, s, ended(runs[0], 50, 1, ""))
+		}
+		all = append(all, j)
+	}
+	yes, no := true, false
+	for what, c := range map[string]struct {
+		page  job.Page
+		want  []int // places in all
+		total int
+	}{
+		"behind the first two": {job.Page{Offset: 2}, []int{1, 0}, 4},
+		"one of them":          {job.Page{Offset: 2, Limit: 1}, []int{1}, 4},
+		"behind the end":       {job.Page{Offset: 9}, nil, 4},
+		"the oldest first":     {job.Page{Ascending: true}, []int{0, 1, 2, 3}, 4},
+		"by who ordered":       {job.Page{By: job.ByActor, Ascending: true}, []int{1, 3, 2, 0}, 4},
+		"and back":             {job.Page{By: job.ByActor}, []int{0, 2, 3, 1}, 4},
+		"by environment":       {job.Page{By: job.ByEnvironment, Ascending: true}, []int{0, 2, 1, 3}, 4},
+		"by status":            {job.Page{By: job.ByStatus, Ascending: true}, []int{2, 1, 0, 3}, 4},
+		"by time":              {job.Page{By: job.ByTime}, []int{2, 1, 3, 0}, 4},
+		"part of a task":       {job.Page{TaskPart: "_2:"}, []int{2}, 1},
+		"no pattern":           {job.Page{TaskPart: "%"}, []int{3, 2, 1}, 3},
+		"of plans":             {job.Page{Plans: &yes}, []int{3, 2}, 2},
+		"of a plan":            {job.Page{Plan: 1}, []int{3, 2}, 2},
+		"of no plan there is":  {job.Page{Plan: 2}, nil, 0},
+		"of none":              {job.Page{Plans: &no}, []int{1, 0}, 2},
+		"that ended":           {job.Page{FinishedFrom: when(1)}, []int{2, 1}, 2},
+		"that ended late":      {job.Page{FinishedFrom: when(45)}, []int{2}, 1},
+		"that ended early":     {job.Page{FinishedUntil: when(45)}, []int{1}, 1},
+	} {
+		if c.page.Limit == 0 {
+			c.page.Limit = 10
+		}
+		got, err := s.Jobs(t.Context(), c.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
+		for _, place := range c.want {
+			want = append(want, all[place].ID)
+		}
+		var have []int64
+		for _, j := range got {
+			have = append(have, j.ID)
+		}
+		same(t, what, want, have)
+		if total, err := s.CountJobs(t.Context(), c.page); err != nil || total != c.total {
+			t.Errorf("%s: %d in all, %v; want %d", what, total, err, c.total)
+		}
+	}
+}
+
+// beginnings keeps, behind later changes, with which change a run began and a job began to stop.
+func beginnings(t *testing.T, s job.Store) {
+	j, runs := create(t, s, 2)
+	apply(t, s, sent(runs[0], 1), sent(runs[1], 1))
+	began := apply(t, s, accepted(runs[0], 2))[0].Run
+	if began.Began == 0 || began.Began != began.Change {
+		t.Fatalf("began with %d, at %d", began.Began, began.Change)
+	}
+	stopping, err := s.Direct(t.Context(), j.ID, job.Direction{Reason: "stopped", At: when(3)})
+	if err != nil || stopping.StopChange != stopping.OwnChange || !stopping.StoppingAt.Equal(when(3)) {
+		t.Fatalf("stops with %d at %s, %v", stopping.StopChange, stopping.StoppingAt, err)
+	}
+	if _, err := s.Direct(t.Context(), j.ID, job.Direction{Kill: true, Reason: "killed", At: when(4)}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, ended(runs[0], 5, 0, ""), ended(runs[1], 6, 0, ""))
+	over := readJob(t, s, j.ID)
+	if over.StopChange != stopping.StopChange || !over.StoppingAt.Equal(when(3)) || over.OwnChange <= over.StopChange {
+		t.Errorf("after the end: stopped with %d at %s, ended with %d", over.StopChange, over.StoppingAt, over.OwnChange)
+	}
+	rows := readRuns(t, s, j.ID)
+	if rows[0].Began != began.Began || rows[0].Change <= began.Began || rows[1].Began != 0 {
+		t.Errorf("the rows began with %d and %d", rows[0].Began, rows[1].Began)
+	}
+}
+
 func pagesOfRuns(t *testing.T, s job.Store) {
 	j, runs := create(t, s, 6)
 	apply(t, s, ended(runs[1], 1, 0, "same"), ended(runs[2], 1, 0, "other"), ended(runs[4], 1, 2, "same"))

@@ -91,7 +91,7 @@ func life(t *testing.T, s job.Store) {
 	want.State, want.Reason, want.SentAt, want.StartedAt, want.FinishedAt, want.Attempts = job.Succeeded, "exit code 0", when(1), when(2), when(3), 1
 	want.ExitCode, want.Output = &exit, out
 	got := readRuns(t, s, j.ID)[0]
-	got.Change = 0
+	got.Change, got.Began = 0, 0
 	same(t, "the first run", want, got)
 	j = readJob(t, s, j.ID)
 	if !j.StartedAt.Equal(when(1)) || !j.FinishedAt.Equal(when(5)) {

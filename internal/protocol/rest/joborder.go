@@ -10,7 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/task"
+	"github.com/tutti-project/tutti/internal/job/submit"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -58,59 +58,11 @@ func (h *orders) taskSpec(ctx context.Context, request api.JobTaskRequest) (job.
 	if err != nil {
 		return job.Spec{}, err
 	}
-	id, version, err := h.tasks.TaskVersion(ctx, env)
-	if err != nil {
-		return job.Spec{}, known("environment", err)
-	}
-	t, err := task.Find(ctx, version, request.Task)
-	if err != nil {
-		return job.Spec{}, known("task", err)
-	}
-	spec, err := taskOrder(ctx, t, version, request)
+	spec, err := submit.TaskSpec(ctx, h.tasks, env, submit.Task{Name: request.Task, Params: request.Params, Texts: request.Texts, Noop: request.Noop})
 	if err != nil {
 		return job.Spec{}, err
 	}
-	spec.Version = id
 	return job.Spec{Kind: job.Task, Environment: env, Task: spec}, nil
-}
-
-// taskOrder checks what a task is given, and completes it with what nodes need to run it.
-func taskOrder(ctx context.Context, t task.Task, v task.Version, request api.JobTaskRequest) (*job.TaskSpec, error) {
-	if request.Noop && !t.Metadata.SupportsNoop {
-		return nil, fault.New(fault.Invalid, "field noop: the task %s cannot run without changing something: its metadata does not say supports_noop", t.Name)
-	}
-	if t.Metadata.Remote {
-		return nil, fault.New(fault.Invalid, "field task: %s is for targets that no agent runs on (remote): it cannot be run on nodes", t.Name)
-	}
-	given, err := t.Typed(ctx, v, request.Params, request.Texts)
-	if err != nil {
-		return nil, err
-	}
-	if names := task.Reserved(given); len(names) > 0 {
-		return nil, fault.New(fault.Invalid, "field params: %.80s is not for people to give; for _noop there is the field noop", names[0])
-	}
-	if given, err = t.Check(ctx, v, given); err != nil {
-		return nil, err
-	}
-	spec := &job.TaskSpec{Name: t.Name, Noop: request.Noop, Metadata: metadataOf(t.Told())}
-	if spec.Parameters, spec.Secret, err = t.Split(given); err != nil {
-		return nil, err
-	}
-	for _, needed := range t.Needed() {
-		spec.Files = append(spec.Files, job.FileRef{Name: needed.Filename, Digest: needed.File.Digest, Bytes: needed.File.Bytes})
-	}
-	return spec, nil
-}
-
-// metadataOf is what an agent has to know of a task.
-func metadataOf(m task.Metadata) *pxp.TaskMetadata {
-	known := &pxp.TaskMetadata{InputMethod: m.InputMethod, Files: m.Files}
-	for _, i := range m.Implementations {
-		known.Implementations = append(known.Implementations, pxp.TaskImplementation{
-			Name: i.Name, Requirements: i.Requirements, Files: i.Files, InputMethod: i.InputMethod,
-		})
-	}
-	return known
 }
 
 func (h *orders) commandSpec(_ context.Context, request api.JobCommandRequest) (job.Spec, error) {

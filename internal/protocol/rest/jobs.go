@@ -15,7 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // JobOrders takes orders; *job.Service does. Errors are job's.
@@ -295,19 +295,5 @@ func targetText(t job.Targets) string {
 // allowOwn returns nil when who asks has the permission without scope; with one, when the job
 // is their own.
 func (h *jobs) allowOwn(ctx context.Context, permission fleet.Permission, j job.Job) error {
-	actor := fleet.ActorFrom(ctx)
-	refusal := rbac.Allow(actor, permission, fleet.Object{})
-	if refusal == nil || rbac.Scoped(actor, permission) && ordered(actor, j) {
-		return nil
-	}
-	if rbac.Scoped(actor, permission) {
-		refusal = fault.New(fault.Denied, "%s %s has the permission %s for some nodes only, and so for jobs of their own: job %d is somebody else's",
-			actor.Kind, actor.Name, permission, j.ID)
-	}
-	return h.gate.explained(ctx, permission, refusal)
-}
-
-// ordered says whether actor ordered the job.
-func ordered(actor fleet.Actor, j job.Job) bool {
-	return j.Actor == actor.Name && j.ActorKind == actor.Kind
+	return h.gate.explained(ctx, permission, target.AllowOwn(fleet.ActorFrom(ctx), permission, j))
 }

@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"bytes"
 	"context"
 	"sync"
 )
@@ -16,11 +17,9 @@ var readBuffers = sync.Pool{New: func() any { return new([readBytes]byte) }}
 // readTurn reads a parked connection until there is nothing, or others have
 // waited long enough.
 func (c *conn) readTurn(ctx context.Context) {
-	buffer := readBuffers.Get().(*[readBytes]byte)
-	defer readBuffers.Put(buffer)
 	for range readsPerTurn {
-		n, err := c.raw.Read(buffer[:])
-		if !c.take(ctx, buffer[:n]) {
+		data, err := c.readSome()
+		if !c.take(ctx, data) {
 			return
 		}
 		switch {
@@ -34,6 +33,14 @@ func (c *conn) readTurn(ctx context.Context) {
 		}
 	}
 	c.server.readers.add(c.readTurn)
+}
+
+// readSome reads what is there. Whoever takes it may wait for the store, with many others, and then holds no more than was read.
+func (c *conn) readSome() ([]byte, error) {
+	buffer := readBuffers.Get().(*[readBytes]byte)
+	defer readBuffers.Put(buffer)
+	n, err := c.raw.Read(buffer[:])
+	return bytes.Clone(buffer[:n]), err
 }
 
 // readAll reads until the connection ends.

@@ -53,6 +53,9 @@ func (c Config) withDefaults() Config {
 // patience is how long a worker may be held up before it is replaced.
 const patience = 50 * time.Millisecond
 
+// readers take in messages, each of which is held up until it is stored: as many as wait together share a transaction.
+const readers = 64
+
 // Server is every websocket connection. It serves while Run runs.
 type Server struct {
 	cfg     Config
@@ -74,8 +77,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fault.New(fault.Invalid, "a websocket server needs a broker and a log")
 	}
 	s := &Server{cfg: cfg.withDefaults(), large: newLargeRoom(), conns: map[*conn]struct{}{}, empty: make(chan struct{})}
-	workers := 2 * runtime.GOMAXPROCS(0)
-	s.readers, s.writers = newPool(workers, patience), newPool(workers, patience)
+	s.readers, s.writers = newPool(readers, patience), newPool(2*runtime.GOMAXPROCS(0), patience)
 	if cfg.Goroutines {
 		return s, nil
 	}

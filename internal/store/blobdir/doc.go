@@ -30,6 +30,13 @@
 // to corrupt/ and are missing from then on. What happens to a file behind our back
 // that changes neither its size nor its time is found after the next start.
 //
+// # A cache
+//
+// A Cache is such a directory of blobs that another store has: it takes no more than so many bytes, removes first what was
+// used longest ago, and remembers that through restarts (a modification time is its last use, to ten minutes). It brings
+// nothing to the disk by itself: what a crash takes or damages does not have its digest, is removed when it is opened, and
+// is fetched again.
+//
 // # Errors
 //
 // As the port says. Unavailable for a full or read-only disk names the directory

@@ -220,9 +220,11 @@ func (s *Store) publish(all []*pending) (err error) {
 		}
 		err = s.diskFault(err)
 	}()
-	if len(all) == 1 {
+	switch {
+	case s.loose:
+	case len(all) == 1:
 		err = syncFile(all[0].name)
-	} else {
+	default:
 		err = s.syncAll(all)
 	}
 	if err != nil {
@@ -274,6 +276,9 @@ func (s *Store) name(p *pending) error {
 // syncNames brings the directories to the disk: one by one when they are few,
 // otherwise with everything else.
 func (s *Store) syncNames(all []*pending, touched []bool) error {
+	if s.loose {
+		return nil
+	}
 	if len(all) > 2 {
 		if done, err := syncFileSystem(s.lock); done {
 			return err

@@ -99,7 +99,7 @@ func (s *Store) verifyNow(ctx context.Context, d fleet.Digest) (fs.FileInfo, err
 	return info, nil
 }
 
-// setAside takes a corrupt blob out of the store, unless it is another file by now.
+// setAside takes a corrupt blob out of the store, unless it is another file by now. A cache has no use for it.
 func (s *Store) setAside(d fleet.Digest, seen fs.FileInfo) error {
 	sh := s.shardOf(d)
 	sh.mu.Lock()
@@ -108,6 +108,9 @@ func (s *Store) setAside(d fleet.Digest, seen fs.FileInfo) error {
 	info, err := os.Lstat(s.path(d))
 	if err != nil || !os.SameFile(info, seen) {
 		return corrupt
+	}
+	if s.loose {
+		return errors.Join(corrupt, s.diskFault(os.Remove(s.path(d))))
 	}
 	if err := os.Rename(s.path(d), filepath.Join(s.dir, "corrupt", string(d))); err != nil {
 		return errors.Join(corrupt, s.diskFault(err))

@@ -31,6 +31,7 @@ type Store struct {
 	verifying singleflight.Group
 	commits   committer
 	buffers   sync.Pool
+	loose     bool // a Cache: what a crash takes is fetched again
 
 	// create makes a file to write to; tests put disks that are full here.
 	create func(name string) (*os.File, error)
@@ -71,8 +72,10 @@ const (
 
 // Open opens the store in dir and makes it if need be. Conflict when another
 // process uses it. The caller closes it.
-func Open(dir string) (*Store, error) {
-	s := &Store{dir: filepath.Clean(dir), create: createFile}
+func Open(dir string) (*Store, error) { return openStore(dir, false) }
+
+func openStore(dir string, loose bool) (*Store, error) {
+	s := &Store{dir: filepath.Clean(dir), create: createFile, loose: loose}
 	s.commits.store = s
 	s.buffers.New = func() any { return new([bufferBytes]byte) }
 	if err := os.MkdirAll(dir, dirMode); err != nil {

@@ -136,9 +136,9 @@ func updateRun(ctx context.Context, q querier, r job.Run) error {
 		puppet = string(text)
 	}
 	_, err := q.exec(ctx, `UPDATE job_runs SET state = $1, reason = $2, ending = $3, sent_at = $4, started_at = $5, finished_at = $6, due_at = $7,
-		attempts = $8, exit_code = $9, puppet = $10, lines = $11, bytes = $12, digest = $13, cut = $14, change = $15 WHERE job_id = $16 AND number = $17`,
+		attempts = $8, exit_code = $9, puppet = $10, lines = $11, bytes = $12, digest = $13, cut = $14, change = $15, began = $16 WHERE job_id = $17 AND number = $18`,
 		r.State, r.Reason, r.Ending, micros(r.SentAt), micros(r.StartedAt), micros(r.FinishedAt), micros(r.DueAt),
-		r.Attempts, r.ExitCode, puppet, r.Output.Lines, r.Output.Bytes, r.Output.Digest, bit(r.Output.Cut), r.Change, r.Job, r.Number)
+		r.Attempts, r.ExitCode, puppet, r.Output.Lines, r.Output.Bytes, r.Output.Digest, bit(r.Output.Cut), r.Change, r.Began, r.Job, r.Number)
 	return err
 }
 
@@ -149,9 +149,9 @@ func updateJob(ctx context.Context, q querier, j job.Job) error {
 		return err
 	}
 	_, err = q.exec(ctx, `UPDATE jobs SET status = $1, reason = $2, halted = $3, killed = $4, started_at = $5, finished_at = $6, counts = $7,
-		change = $8, own_change = $9, sealed = CASE WHEN $10 = 1 THEN NULL ELSE sealed END WHERE id = $11`,
+		change = $8, own_change = $9, sealed = CASE WHEN $10 = 1 THEN NULL ELSE sealed END, stopping_at = $11, stop_change = $12 WHERE id = $13`,
 		j.Status, j.Reason, bit(j.Halted), bit(j.Killed), micros(j.StartedAt), micros(j.FinishedAt), string(counts),
-		j.Change, j.OwnChange, bit(j.Status.Final()), j.ID)
+		j.Change, j.OwnChange, bit(j.Status.Final()), micros(j.StoppingAt), j.StopChange, j.ID)
 	return err
 }
 

@@ -11,12 +11,12 @@ import (
 )
 
 const runColumns = `job_id, number, id, node, state, reason, ending, sent_at, started_at, finished_at, due_at, attempts,
-	exit_code, puppet, lines, bytes, digest, cut, change`
+	exit_code, puppet, lines, bytes, digest, cut, change, began`
 
 func scanRun(row scanner) (r job.Run, err error) {
 	var puppet string
 	err = row.Scan(&r.Job, &r.Number, &r.ID, &r.Node, &r.State, &r.Reason, &r.Ending, at(&r.SentAt), at(&r.StartedAt), at(&r.FinishedAt), at(&r.DueAt),
-		&r.Attempts, &r.ExitCode, &puppet, &r.Output.Lines, &r.Output.Bytes, &r.Output.Digest, &r.Output.Cut, &r.Change)
+		&r.Attempts, &r.ExitCode, &puppet, &r.Output.Lines, &r.Output.Bytes, &r.Output.Digest, &r.Output.Cut, &r.Change, &r.Began)
 	if err == nil && puppet != "" {
 		if err = json.Unmarshal([]byte(puppet), &r.Puppet); err != nil {
 			err = fmt.Errorf("result of run %s: %w", r.ID, err)

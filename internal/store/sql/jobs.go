@@ -17,7 +17,7 @@ import (
 type Jobs struct{ *base }
 
 const jobColumns = `id, spec, actor, actor_kind, status, reason, halted, killed, rerun_of,
-	created_at, started_at, finished_at, counts, change, own_change`
+	created_at, started_at, stopping_at, finished_at, counts, change, own_change, stop_change`
 
 // scanJob reads jobColumns, and what else is asked for.
 func (s *Jobs) scanJob(row scanner, more ...any) (j job.Job, err error) {
@@ -25,7 +25,7 @@ func (s *Jobs) scanJob(row scanner, more ...any) (j job.Job, err error) {
 	var counts string
 	err = row.Scan(append([]any{
 		&j.ID, &spec, &j.Actor, &j.ActorKind, &j.Status, &j.Reason, &j.Halted, &j.Killed, &j.RerunOf,
-		at(&j.CreatedAt), at(&j.StartedAt), at(&j.FinishedAt), &counts, &j.Change, &j.OwnChange,
+		at(&j.CreatedAt), at(&j.StartedAt), at(&j.StoppingAt), at(&j.FinishedAt), &counts, &j.Change, &j.OwnChange, &j.StopChange,
 	}, more...)...)
 	if err != nil {
 		return j, err
@@ -85,10 +85,10 @@ func (s *Jobs) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed 
 				return err
 			}
 		}
-		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (order_key, kind, task, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
+		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (order_key, kind, task, environment, plan, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
 			rerun_of, created_at, started_at, finished_at, counts, change, own_change, edges)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) RETURNING id`,
-			spec.Key, j.Spec.Kind, task, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) RETURNING id`,
+			spec.Key, j.Spec.Kind, task, spec.Environment, spec.Plan, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
 			j.RerunOf, micros(j.CreatedAt), micros(j.StartedAt), micros(j.FinishedAt), string(counts), j.Change, j.OwnChange, edges))
 		if err != nil {
 			return err
@@ -148,6 +148,37 @@ func (s *Jobs) Job(ctx context.Context, id int64) (job.Job, error) {
 // Jobs implements job.Archive. The statement has only the conditions that are asked
 // for, so that it can use its indexes.
 func (s *Jobs) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
+	f := s.jobsOf(page)
+	direction := " DESC"
+	if page.Ascending {
+		direction = ""
+	}
+	order := " ORDER BY id" + direction
+	if column, known := jobOrders[page.By]; known {
+		order = " ORDER BY " + column + direction + ", id" + direction
+	}
+	jobs, err := collect(ctx, s.reads, s.scanListedJob,
+		"SELECT "+jobColumns+" FROM jobs"+f.where()+order+" LIMIT "+f.mark(page.Limit)+" OFFSET "+f.mark(page.Offset), f.args...)
+	return jobs, explain(err, "list jobs")
+}
+
+// jobOrders is what the columns of job.Page are in a statement.
+var jobOrders = map[job.Column]string{
+	job.ByActor:       "actor",
+	job.ByTime:        "CASE WHEN finished_at > 0 THEN finished_at WHEN stopping_at > 0 THEN stopping_at WHEN started_at > 0 THEN started_at ELSE created_at END",
+	job.ByEnvironment: "environment",
+	job.ByStatus:      "status",
+}
+
+// CountJobs implements job.Archive.
+func (s *Jobs) CountJobs(ctx context.Context, page job.Page) (int, error) {
+	f := s.jobsOf(page)
+	n, err := one[int](s.reads.row(ctx, "SELECT COUNT(*) FROM jobs"+f.where(), f.args...))
+	return n, explain(err, "count jobs")
+}
+
+// jobsOf is the conditions of a page.
+func (s *Jobs) jobsOf(page job.Page) filter {
 	f := filter{dialect: s.dialect}
 	if page.Before > 0 {
 		f.add("id < ?", page.Before)
@@ -163,9 +194,26 @@ func (s *Jobs) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
 	if page.Node != "" {
 		f.add("id IN (SELECT job_id FROM job_runs WHERE node = ?)", page.Node)
 	}
-	jobs, err := collect(ctx, s.reads, s.scanListedJob, "SELECT "+jobColumns+" FROM jobs"+f.where()+" ORDER BY id DESC LIMIT "+f.mark(page.Limit), f.args...)
-	return jobs, explain(err, "list jobs")
+	if page.TaskPart != "" {
+		f.add(`task LIKE ? ESCAPE '!'`, "%"+likePattern.Replace(page.TaskPart)+"%")
+	}
+	if page.Plans != nil {
+		f.add("CASE WHEN plan > 0 THEN 1 ELSE 0 END = ?", bit(*page.Plans))
+	}
+	if page.Plan > 0 {
+		f.add("plan = ?", page.Plan)
+	}
+	if !page.FinishedFrom.IsZero() {
+		f.add("finished_at >= ?", micros(page.FinishedFrom))
+	}
+	if !page.FinishedUntil.IsZero() {
+		f.add("finished_at > 0 AND finished_at <= ?", micros(page.FinishedUntil))
+	}
+	return f
 }
+
+// likePattern makes a text mean itself in a pattern.
+var likePattern = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // Unended implements job.Ledger.
 func (s *Jobs) Unended(ctx context.Context) ([]job.Job, error) {

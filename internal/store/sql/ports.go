@@ -4,6 +4,7 @@ import (
 	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
@@ -14,6 +15,8 @@ import (
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/memo"
+	"github.com/tutti-project/tutti/internal/job/schedule"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -26,6 +29,7 @@ import (
 var (
 	_ appgraph.Store           = (*Catalogs)(nil)
 	_ broker.AttendanceStore   = (*Attendances)(nil)
+	_ cas.Marks                = (*BlobMarks)(nil)
 	_ catalogue.Store          = (*Catalogue)(nil)
 	_ classify.Store           = (*Groups)(nil)
 	_ code.Store               = (*Versions)(nil)
@@ -55,11 +59,13 @@ var (
 	_ inventory.ReportStore    = (*Reports)(nil)
 	_ inventory.RunStore       = (*Reports)(nil)
 	_ job.Store                = (*Jobs)(nil)
+	_ memo.Store               = (*Memos)(nil)
 	_ pki.Store                = (*Authority)(nil)
 	_ policy.Store             = (*Policies)(nil)
 	_ preview.Store            = (*Previews)(nil)
 	_ rbac.AuditStore          = (*Audit)(nil)
 	_ rbac.Store               = (*Access)(nil)
 	_ release.Store            = (*Releases)(nil)
+	_ schedule.Store           = (*Schedules)(nil)
 	_ usage.Store              = (*Usage)(nil)
 )

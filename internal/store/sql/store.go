@@ -29,6 +29,7 @@ type Store struct {
 	Audit         *Audit
 	Authority     *Authority
 	Backups       *Backups
+	BlobMarks     *BlobMarks
 	Catalogs      *Catalogs
 	Catalogue     *Catalogue
 	CodeChecks    *CodeChecks
@@ -39,6 +40,7 @@ type Store struct {
 	Groups        *Groups
 	Jobs          *Jobs
 	Nodes         *Nodes
+	Memos         *Memos
 	Policies      *Policies
 	Previews      *Previews
 	Queries       *Queries
@@ -46,6 +48,7 @@ type Store struct {
 	Releases      *Releases
 	Reports       *Reports
 	Reusables     *Reusables
+	Schedules     *Schedules
 	Usage         *Usage
 	Verifications *Verifications
 	Versions      *Versions
@@ -60,10 +63,11 @@ func newStore(b *base) *Store {
 	queue := &Queue{base: b, inputs: inputs}
 	return &Store{
 		base:   b,
-		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b},
+		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
+		Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
-		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
-		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Usage: &Usage{b},
+		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
+		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Schedules: &Schedules{b}, Usage: &Usage{b},
 		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}
 }

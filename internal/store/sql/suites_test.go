@@ -12,6 +12,8 @@ import (
 	"github.com/tutti-project/tutti/internal/action/catalogue/cataloguetest"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/broker/brokertest"
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/code"
@@ -25,6 +27,10 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
+	"github.com/tutti-project/tutti/internal/job/memo"
+	"github.com/tutti-project/tutti/internal/job/memo/memotest"
+	"github.com/tutti-project/tutti/internal/job/schedule"
+	"github.com/tutti-project/tutti/internal/job/schedule/scheduletest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/policy"
@@ -105,6 +111,17 @@ func TestAttendances(t *testing.T) {
 	})
 }
 
+func TestBlobMarks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		castest.RunMarks(t, func(t *testing.T) cas.Marks {
+			t.Helper()
+			return open(t).BlobMarks
+		})
+	})
+}
+
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
@@ -161,6 +178,22 @@ func TestAccess(t *testing.T) {
 			t.Helper()
 			return open(t).Audit
 		})
+	})
+}
+
+func TestMemos(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		memotest.RunStore(t, func(t *testing.T) memo.Store { t.Helper(); return open(t).Memos })
+	})
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		scheduletest.RunStore(t, func(t *testing.T) schedule.Store { t.Helper(); return open(t).Schedules })
 	})
 }
 

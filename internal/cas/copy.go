@@ -1,0 +1,104 @@
+package cas
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Lister is stored content that can be read one after the other. No blob goes away meanwhile.
+type Lister interface {
+	// Each calls fn with every blob that is there now.
+	Each(ctx context.Context, fn func(d fleet.Digest, size int64) error) error
+	// Open opens one, without looking whether it has its digest; NotFound.
+	Open(d fleet.Digest) (io.ReadCloser, error)
+}
+
+// Copied is what became of a copy.
+type Copied struct {
+	Blobs   int64          `json:"blobs"`   // that the source has
+	New     int64          `json:"new"`     // of these, that were copied; the others were there
+	Bytes   int64          `json:"bytes"`   // of the new ones
+	Damaged []fleet.Digest `json:"damaged"` // that the source has wrong: they are left out
+}
+
+// copyBatch is how many blobs are asked for together.
+const copyBatch = 256
+
+// Copy has one store have all that another one has. Each blob is compared with its digest on the way. A copy that is begun again
+// goes on where it was.
+func Copy(ctx context.Context, from Lister, to Store, progress func(done int64)) (Copied, error) {
+	c := copying{from: from, to: to, result: Copied{Damaged: []fleet.Digest{}}}
+	sizes := map[fleet.Digest]int64{}
+	flush := func() error {
+		err := c.batch(ctx, sizes)
+		clear(sizes)
+		progress(c.result.Blobs)
+		return err
+	}
+	err := from.Each(ctx, func(d fleet.Digest, size int64) error {
+		c.result.Blobs++
+		if sizes[d] = size; len(sizes) < copyBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return c.result, err
+	}
+	return c.result, flush()
+}
+
+type copying struct {
+	from   Lister
+	to     Store
+	result Copied
+}
+
+// batch copies what is missing together, and one by one once a blob is wrong: that one is left out.
+func (c *copying) batch(ctx context.Context, sizes map[fleet.Digest]int64) error {
+	ds := make([]fleet.Digest, 0, len(sizes))
+	for d := range sizes {
+		ds = append(ds, d)
+	}
+	slices.Sort(ds)
+	missing, err := c.to.Missing(ctx, ds)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	sources := make([]Source, 0, len(missing))
+	for _, d := range missing {
+		sources = append(sources, Source{Digest: d, Open: func() (io.ReadCloser, error) { return c.from.Open(d) }})
+	}
+	err = PutAll(ctx, c.to, slices.Values(sources))
+	if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+		return c.count(err, sizes, missing...)
+	}
+	for _, source := range sources {
+		err := putSource(ctx, c.to, source)
+		switch {
+		case fault.Is(err, fault.Invalid):
+			c.result.Damaged = append(c.result.Damaged, source.Digest)
+		case fault.Is(err, fault.NotFound): // it was set aside just now
+		default:
+			if err := c.count(err, sizes, source.Digest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *copying) count(err error, sizes map[fleet.Digest]int64, ds ...fleet.Digest) error {
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		c.result.New++
+		c.result.Bytes += sizes[d]
+	}
+	return nil
+}
