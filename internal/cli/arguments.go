@@ -82,7 +82,7 @@ func wordAt(words []string, i int) string {
 func nameOf(word string) string {
 	name := strings.TrimSuffix(word, "...")
 	if inner, optional := strings.CutPrefix(name, "["); optional {
-		name = strings.TrimSuffix(strings.TrimSuffix(inner, "..."), "]")
+		name = strings.TrimSuffix(strings.TrimSuffix(inner, "]"), "...")
 	}
 	if name == "" || strings.ToUpper(name) != name {
 		return "an argument"
