@@ -24,14 +24,12 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// atMost takes up to n arguments.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return oneTooMany(cmd, args[n])
-		}
-		return nil
+// atMostOne takes one argument, or none.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return oneTooMany(cmd, args[1])
 	}
+	return nil
 }
 
 func oneTooMany(cmd *cobra.Command, arg string) error {

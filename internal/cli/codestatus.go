@@ -16,7 +16,7 @@ type codeStatusInput struct{ exit, check bool }
 var codeStatus = verb[codeStatusInput]{
 	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others",
 	prints: aList,
-	args:   atMost(1),
+	args:   atMostOne,
 	long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then

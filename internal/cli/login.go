@@ -69,7 +69,7 @@ type loginCommandInput struct {
 
 var loginCommand = asking{verb[loginCommandInput]{
 	use: "login [NAME]", short: "Log in: get a token for a name and password, and keep it",
-	args: atMost(1),
+	args: atMostOne,
 	long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server and context that only you
 can read, and the other commands show it until it expires. NAME can be left out where the context has a user (tutti context add).
 --role narrows the token: with it you can do less by accident.`,

@@ -190,7 +190,7 @@ var userDelete = verb[api.UserRequest]{
 type userPasswordInput struct{ stdin bool }
 
 var userPassword = verb[userPasswordInput]{
-	use: "password [NAME]", short: "Change your password, or set somebody's", args: atMost(1),
+	use: "password [NAME]", short: "Change your password, or set somebody's", args: atMostOne,
 	long: `Without NAME, change your own password; the old one is asked for. With NAME, set that user's password by right. The user's
 logins end, except for the one that asks; tokens with a label stay.`,
 	example: "  tutti user password\n  tutti user password ann",
