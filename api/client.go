@@ -57,7 +57,11 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.Through != nil {
 		transport = c.Through(transport)
 	}
-	return &Client{server: server, token: strings.TrimSpace(c.Token), http: &http.Client{Transport: transport}}, nil
+	token := strings.TrimSpace(c.Token)
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, &fault.Error{Kind: fault.Denied, Detail: "what is given as the token is none: it holds a character that no token has", Hint: "get one with `tutti login`"}
+	}
+	return &Client{server: server, token: token, http: &http.Client{Transport: transport}}, nil
 }
 
 const jsonType = "application/json"
@@ -134,25 +138,6 @@ func (c *Client) open(ctx context.Context, op Operation, request any, body io.Re
 		return nil, problem(answer)
 	}
 	return answer, nil
-}
-
-// ErrUnreachable is wrapped when no answer came at all.
-var ErrUnreachable = errors.New("server not reachable")
-
-// unreachable words an error of the connection: what was tried, why not, what to do.
-func unreachable(ctx context.Context, host string, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	detail := err.Error()
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		detail = inner.Err.Error()
-	}
-	hint := "is `tutti server` running there?"
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		hint = "give the CA's certificate with --ca-file (the server keeps it in DATA/ca/ca_crt.pem)"
-	}
-	return &fault.Error{Kind: fault.Unavailable, Detail: "cannot reach " + host + ": " + detail, Hint: hint, Err: ErrUnreachable}
 }
 
 // maxProblemBytes bounds an error answer; what was found in code may be much.

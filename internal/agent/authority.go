@@ -107,10 +107,6 @@ func unreachable(ctx context.Context, host string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	why := err
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		why = inner.Err
-	}
 	hint := "is the server running there, and is the port open?"
 	if name, ok := errors.AsType[x509.HostnameError](err); ok {
 		names := append([]string{}, name.Certificate.DNSNames...)
@@ -123,5 +119,5 @@ func unreachable(ctx context.Context, host string, err error) error {
 	} else if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		hint = "its certificate does not come from the CA that this agent knows; is it the right server, and is this machine's clock right?"
 	}
-	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("cannot reach %s: %v; %s", host, why, hint), Err: api.ErrUnreachable}
+	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("cannot reach %s: %s; %s", host, api.NoConnection(err), hint), Err: api.ErrUnreachable}
 }

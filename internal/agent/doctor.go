@@ -262,7 +262,7 @@ func (d Doctor) clock(ctx context.Context, address string) (Finding, bool) {
 			way = "behind"
 		}
 		return Finding{
-			Check: "clock", State: Broken, Found: fmt.Sprintf("%s %s that of %s", apart.Abs(), way, address),
+			Check: "clock", State: Broken, Found: fmt.Sprintf("%s %s that of %s", fault.Duration(apart.Abs()), way, address),
 			Mend: "set both machines' clocks by NTP: certificates are good between two times",
 		}, true
 	}

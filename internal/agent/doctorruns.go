@@ -23,7 +23,7 @@ func (d Doctor) schedule(ctx context.Context) []Finding {
 	if waiting > 0 {
 		all = append(all, Finding{
 			Check: "reports", State: Warning, Found: fault.Are(waiting, "report") + " kept here that no server has",
-			Mend: "the agent delivers them when it is connected, and keeps them for " + d.Config.SpoolTTL.String() + "; its log says why none took them",
+			Mend: "the agent delivers them when it is connected, and keeps them for " + fault.Duration(d.Config.SpoolTTL) + "; its log says why none took them",
 		})
 	}
 	return all
@@ -66,7 +66,7 @@ func (d Doctor) runs(ctx context.Context) Finding {
 			return Finding{Check: "runs", State: Warning, Found: "Puppet is disabled on this node: " + lock + " is there", Mend: "puppet agent --enable"}
 		}
 	}
-	return good("runs", "every %s", d.Config.RunInterval)
+	return good("runs", "every %s", fault.Duration(d.Config.RunInterval))
 }
 
 // OtherSchedule is a unit of systemd, beside an agent that lets Puppet run by itself, that does the same; empty: none is known.

@@ -451,6 +451,7 @@ func (j Join) refusal(err error) error {
 	said, hint := fault.Detail(err), "mend that and join again"
 	switch {
 	case strings.Contains(said, "token"):
+		said = strings.TrimSuffix(said, ": make a new one") // the CA does not know who reads that
 		hint = "make a new one on the server: tutti ca token " + string(j.Name)
 	case strings.Contains(said, "another key"), strings.Contains(said, "revoked"):
 		hint = fmt.Sprintf("if this node replaces the other one, run `tutti ca clean %s` on the server and join again; else choose another name with --certname", j.Name)

@@ -25,7 +25,7 @@ func withAccess(a *app, cmd *cobra.Command) *cobra.Command {
 	flags.StringVar(&a.access.server, "server", "", "the server's address, https://HOST:8140 (TUTTI_SERVER)")
 	flags.StringVar(&a.access.tokenFile, "token-file", "", "file that holds the token (TUTTI_TOKEN_FILE, or the token itself in TUTTI_TOKEN)")
 	flags.StringVar(&a.access.caFile, "ca-file", "", "PEM file of the CA that the server's certificate comes from (TUTTI_CA_FILE)")
-	flags.StringVar(&a.access.data, "data", "", "data directory of a server on this machine, instead of the three above (TUTTI_DATA)")
+	flags.StringVar(&a.access.data, "data", "", "data directory of a server on this machine, instead of --server, --token-file and --ca-file (TUTTI_DATA)")
 	flags.StringVar(&a.access.context, "context", "", "the server of this name, as tutti context add knows it (TUTTI_CONTEXT)")
 	return cmd
 }

@@ -164,7 +164,7 @@ func printAction(to print.Printer, module string, a api.Action) error {
 		rows[2][1] = "nothing"
 	}
 	if a.Timeout > 0 {
-		rows = append(rows, []string{"Timeout", time.Duration(a.Timeout * float64(time.Second)).String()})
+		rows = append(rows, []string{"Timeout", print.Duration(time.Duration(a.Timeout * float64(time.Second)))})
 	}
 	for i, s := range a.Aggregates {
 		rows = append(rows, []string{label("Sums up", i), s.Function + " of " + s.Field})

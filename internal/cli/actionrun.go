@@ -69,9 +69,9 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
 func actionAndInput(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which module and action?", Hint: "tutti action list"}}
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "MODULE and ACTION are missing", Hint: "see `tutti action list`"}}
 	case 1:
-		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which action of the module " + args[0] + "?", Hint: "tutti action show " + args[0]}}
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which action of the module " + args[0] + " is not said", Hint: "see `tutti action show " + args[0] + "`"}}
 	}
 	return nil
 }

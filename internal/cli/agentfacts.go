@@ -64,7 +64,7 @@ func submitNow(ctx context.Context, data string, limit time.Duration) (agent.Sta
 			if why == "" {
 				why = "Facter has not ended yet"
 			}
-			return before, &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", limit, why), Err: api.ErrUnreachable}
+			return before, &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", print.Duration(limit), why), Err: api.ErrUnreachable}
 		case <-tick.C:
 		}
 		status, err := agent.AskStatus(ctx, data)

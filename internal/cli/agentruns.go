@@ -58,6 +58,9 @@ func scheduleText(r agent.Runs, now time.Time) string {
 		return "off"
 	}
 	text := "every " + r.Interval
+	if interval, err := time.ParseDuration(r.Interval); err == nil {
+		text = "every " + print.Duration(interval)
+	}
 	if r.Noop {
 		text += ", noop"
 	}

@@ -37,7 +37,7 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 		}
 		err = print.One(c.printer(), status, print.Rows(statusRows))
 		if err == nil && in.wait > 0 && !status.Connection.Connected {
-			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", in.wait), Err: api.ErrUnreachable}
+			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", print.Duration(in.wait)), Err: api.ErrUnreachable}
 		}
 		return err
 	},

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -59,7 +57,7 @@ func allApps(ctx context.Context, a *app, request api.AppListRequest) ([]api.App
 
 var appShow = verb[api.AppListRequest]{
 	use: "show [MODEL|MODEL[INSTANCE]]", short: "Show applications with their components in the order of their needs",
-	args: cobra.MaximumNArgs(1),
+	args: atMostOne,
 	long: `Show applications: each model with its instances, and under each instance its components with their nodes, each behind
 those that it needs, with what it produces (+) and consumes (-).`,
 	example: "  tutti app show\n  tutti app show Shop\n  tutti app show 'Shop[eu]' -o json",
@@ -147,7 +145,7 @@ func parametersText(object json.RawMessage) string {
 }
 
 var appGraph = verb[api.Nothing]{
-	use: "graph [MODEL|MODEL[INSTANCE]]", short: "Draw which nodes wait for which others, and why", args: cobra.MaximumNArgs(1),
+	use: "graph [MODEL|MODEL[INSTANCE]]", short: "Draw which nodes wait for which others, and why", args: atMostOne,
 	long: `Draw which nodes wait for which others: of the fleet, or of an application. A node waits for those whose exported
 resources it collects, and for those whose components produce what its own consume. Nodes that collect resources of one
 type from each other share them, and do not wait for one another.`,

@@ -10,8 +10,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -22,7 +20,7 @@ import (
 type auditVerifyInput struct{ known string }
 
 var auditVerify = verb[auditVerifyInput]{
-	use: "verify [FILE]", short: "Check that the audit log is what was recorded", args: cobra.MaximumNArgs(1),
+	use: "verify [FILE]", short: "Check that the audit log is what was recorded", args: atMostOne,
 	long: `Check the whole audit log: that every entry is in the chain as it was recorded, that no line is missing, and that the heads which the CA signed
 are of these lines. With a FILE, check an export instead; that asks no server, and needs the CA's certificate only (--ca-file). The first thing that is
 wrong is named, and the exit code is 4.
@@ -86,7 +84,7 @@ type exportLine struct {
 type auditExportInput struct{ since string }
 
 var auditExport = verb[auditExportInput]{
-	use: "export [FILE|-]", short: "Write the audit log with its chain as JSON lines", args: cobra.MaximumNArgs(1),
+	use: "export [FILE|-]", short: "Write the audit log with its chain as JSON lines", args: atMostOne,
 	prints: silent,
 	long: `Write every line of the audit log's chain, oldest first, with the heads that the CA signed. A head is signed first, so that all that was recorded before
 is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can others: docs/access.md says how. A file that exists is not written over.`,

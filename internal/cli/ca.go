@@ -231,7 +231,7 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 			return exactly(1)(c.cmd, c.args)
 		}
 		if in.lifetime < time.Second { // zero seconds would be the default
-			return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", in.lifetime)}
+			return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", print.Duration(in.lifetime))}
 		}
 		request := api.JoinTokenRequest{Seconds: int64(in.lifetime.Seconds())}
 		if len(c.args) == 1 {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
@@ -51,7 +49,7 @@ func lossTable(*api.CatalogLossRequest) print.Table[api.CatalogLoss] {
 type catalogLetInput struct{ version string }
 
 var catalogLet = verb[catalogLetInput]{
-	use: "let [NODE]", short: "Let a held catalog go to its node, or all that are held of a version", args: cobra.MaximumNArgs(1),
+	use: "let [NODE]", short: "Let a held catalog go to its node, or all that are held of a version", args: atMostOne,
 	long: `Say that a catalog which lost its resources is meant: its node is given it. For NODE that is the catalog that is held now: if the
 code, the facts or the groups give it another one that lost as much, that is held again. With --version it is whatever that version of the
 code gives to any node. See what would happen first: tutti catalog diff NODE --with DIGEST.`,

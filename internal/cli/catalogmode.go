@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -41,12 +42,20 @@ Without NODE and --group the modes that are set are listed.`,
 			return listModes(ctx, c.app, in.group)
 		case in.group != "":
 			return setMode(ctx, c.app, api.GroupModeSet, api.GroupModeRequest{Group: in.group, Mode: unset(c.args[0])}, c.args[0])
+		case len(c.args) == 1 && slices.Contains(modeWords, c.args[0]):
+			return usageError{&fault.Error{
+				Kind: fault.Invalid, Detail: "whose mode? " + c.args[0] + " is a mode, and no node is named",
+				Hint: fmt.Sprintf("of a node: tutti catalog mode NODE %s; of all: tutti catalog mode --group 'All Nodes' %s", c.args[0], c.args[0]),
+			}}
 		case len(c.args) == 1:
 			return showMode(ctx, c.app, c.args[0])
 		}
 		return setMode(ctx, c.app, api.NodeModeSet, api.NodeModeRequest{Name: c.args[0], Mode: unset(c.args[1])}, c.args[1])
 	},
 }
+
+// modeWords are the modes as people write them.
+var modeWords = []string{"live", "released", "unset"}
 
 // nodeAndMode is at most a node and a mode, or with --group a mode.
 func nodeAndMode(cmd *cobra.Command, args []string) error {
@@ -55,7 +64,7 @@ func nodeAndMode(cmd *cobra.Command, args []string) error {
 		most = 1
 	}
 	if len(args) > most {
-		return usageError{fault.New(fault.Invalid, "too many arguments; usage: %s", cmd.UseLine())}
+		return oneTooMany(cmd, args[most])
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
-	a.hint("Read %s, %s, in %s", fault.Count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	a.hint("Read %s, %s, in %s", fault.Count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), print.Duration(time.Since(began)))
 	hintCopies(a, bundle)
 	if err := source.lookAtPuppetfile(a, bundle); err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -18,7 +16,7 @@ type codeStatusInput struct{ exit, check bool }
 var codeStatus = verb[codeStatusInput]{
 	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others",
 	prints: aList,
-	args:   cobra.MaximumNArgs(1),
+	args:   atMostOne,
 	long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then

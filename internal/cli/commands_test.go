@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,32 @@ func everyCommand(with func(cmd *cobra.Command)) {
 		}
 	}
 	walk((&app{}).root())
+}
+
+// Whatever is wrong with arguments is an error of usage: too many, one that is empty.
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	many, none := make([]string, 20), 0
+	for i := range many {
+		many[i] = "x"
+	}
+	everyCommand(func(cmd *cobra.Command) {
+		if cmd.Args == nil || !cmd.Runnable() || strings.HasPrefix(cmd.CommandPath(), "tutti errand") { // errands are the agent's own
+			return
+		}
+		for _, args := range [][]string{many, {""}} {
+			err := cmd.Args(cmd, args)
+			if _, ok := errors.AsType[usageError](err); err != nil && !ok {
+				t.Errorf("%s with %d arguments: %v", cmd.CommandPath(), len(args), err)
+			}
+			if err != nil && len(args) == 1 && strings.Contains(err.Error(), " is empty; usage: ") {
+				none++
+			}
+		}
+	})
+	if none < 60 {
+		t.Errorf("%d commands refuse an empty argument by name: this test has lost its eyes", none)
+	}
 }
 
 func TestEnvironmentHasAShortForm(t *testing.T) {

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -291,7 +289,7 @@ var contextTable = print.Table[contextInfo]{
 
 var contextShow = verb[api.Nothing]{
 	use: "show [NAME]", short: "Show a context, the current one if none is named", example: "  tutti context show\n  tutti context show prod -o json",
-	args:   cobra.MaximumNArgs(1),
+	args:   atMostOne,
 	prints: aThing.orName(),
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		all, err := c.readContexts()

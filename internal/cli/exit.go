@@ -104,7 +104,7 @@ func (a *app) report(err error) {
 	default:
 		text += "; " + told.Hint
 	}
-	_, _ = fmt.Fprintln(a.system.Err, "tutti:", text)
+	_, _ = fmt.Fprintln(a.system.Err, "tutti:", print.Visible(text))
 }
 
 // errDiffers ends a command that has printed a difference. It is an answer, and

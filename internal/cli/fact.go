@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,7 +169,9 @@ func showFacts(ctx context.Context, c *call, in *api.NameRequest) error {
 		return err
 	}
 	var values any
-	if err := json.Unmarshal(facts.Values, &values); err != nil {
+	reader := json.NewDecoder(bytes.NewReader(facts.Values))
+	reader.UseNumber() // 274877906944 is not 2.74877906944e+11
+	if err := reader.Decode(&values); err != nil {
 		return err
 	}
 	prefix := ""

@@ -47,11 +47,14 @@ func helpText(cmd *cobra.Command, width int) string {
 	}
 	if cmd.HasAvailableSubCommands() {
 		text.WriteString("\nCommands:\n")
+		shown, widest := []*cobra.Command{}, cmd.NamePadding()
 		for _, below := range cmd.Commands() {
 			if below.IsAvailableCommand() || below.Name() == "help" {
-				line := fmt.Sprintf("  %-*s %s", cmd.NamePadding(), below.Name(), below.Short)
-				text.WriteString(wrappedBehind(line, cmd.NamePadding()+3, width))
+				shown, widest = append(shown, below), max(widest, len(below.Name()))
 			}
+		}
+		for _, below := range shown {
+			text.WriteString(wrappedBehind(fmt.Sprintf("  %-*s %s", widest, below.Name(), below.Short), widest+3, width))
 		}
 	}
 	writeFlags(&text, "Flags", cmd.LocalFlags(), width)

@@ -211,7 +211,7 @@ func printJob(to print.Printer, j api.Job) error {
 		{"Description", j.Description},
 		{"Environment", j.Environment},
 		{"Version", short(j.Version)},
-		{"Order", string(j.Order)},
+		{"Order", orderedText(string(j.Order))},
 		{"Rerun of", j.RerunOf},
 		{"Order of runs", orderText(j.Ordered)},
 		{"Concurrency", numberText(j.Concurrency)},
@@ -252,6 +252,14 @@ func orderText(ordered bool) string {
 		return "each node waits for those that it needs"
 	}
 	return ""
+}
+
+// orderedText is what an order has besides its kind; empty if that is nothing.
+func orderedText(order string) string {
+	if order == "{}" {
+		return ""
+	}
+	return order
 }
 
 // targetsText is which nodes were asked for.

@@ -294,7 +294,7 @@ func TestWrongOrders(t *testing.T) {
 		"file send /etc/hostname -t web-1":     "DESTINATION is missing",
 		"file send /etc/hostname etc -t web-1": "must be an absolute path on the node",
 		"job show abc":                         `a job's id is a number such as 12, not "abc"`,
-		"job watch -1":                         "unknown shorthand flag",
+		"job watch -1":                         "has no flag -1",
 		"job stop 0":                           "a job's id is a number",
 		"job output 1.5":                       "a job's id is a number",
 		"job rerun":                            "JOB is missing",

@@ -73,7 +73,7 @@ var loginCommand = asking{loginVerb("  tutti login ann\n  tutti login ann --life
 func loginVerb(example string) verb[loginCommandInput] {
 	return verb[loginCommandInput]{
 		use: "login [NAME]", short: "Log in: get a token for a name and password, and keep it",
-		args: cobra.MaximumNArgs(1),
+		args: atMostOne,
 		long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server and context that only you
 can read, and the other commands show it until it expires. NAME can be left out where the context has a user (tutti context add).
 --role narrows the token: with it you can do less by accident.`,
@@ -128,7 +128,7 @@ can read, and the other commands show it until it expires. NAME can be left out 
 // secondsOf is a --lifetime for the API; 0 when it was not given.
 func secondsOf(cmd *cobra.Command, lifetime time.Duration) (int64, error) {
 	if cmd.Flags().Changed("lifetime") && lifetime < time.Second {
-		return 0, usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
+		return 0, usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", print.Duration(lifetime))}
 	}
 	return int64(lifetime / time.Second), nil
 }

@@ -31,8 +31,11 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("--%s: %v", invalid.GetFlag().Name, invalidValue(invalid)), Hint: hint}
 	}
+	if lacking, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return &fault.Error{Kind: fault.Invalid, Detail: dashed(lacking.GetSpecifiedName()) + " needs a value", Hint: hint}
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || len(unknown.GetSpecifiedName()) < 2 {
+	if !ok {
 		return &fault.Error{Kind: fault.Invalid, Detail: err.Error(), Hint: hint}
 	}
 	var names []string
@@ -41,11 +44,19 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			names = append(names, "--"+f.Name)
 		}
 	})
-	name := "--" + unknown.GetSpecifiedName()
+	name := dashed(unknown.GetSpecifiedName())
 	if meant := fault.DidYouMean(name, names); meant != "" {
 		hint = meant
 	}
 	return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("`%s` has no flag %.60s", cmd.CommandPath(), name), Hint: hint}
+}
+
+// dashed is a flag's name as people write it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // invalidValue is why a flag does not take a value.
@@ -73,10 +84,13 @@ func (c *call) asFlags(err error) error {
 // nearby adds to an error about a name that nothing has which names are near: those that the shell would complete in
 // its place. The server is asked for them only then.
 func (c *call) nearby(err error) error {
+	detail := fault.Detail(err)
+	if fault.Of(err) == fault.Invalid && fault.Hint(err) == "" {
+		return misnamed(err, detail)
+	}
 	if fault.Of(err) != fault.NotFound || fault.Hint(err) != "" {
 		return err
 	}
-	detail := fault.Detail(err)
 	for i, arg := range c.args {
 		if hint := c.near(arg, detail, c.cmd.ValidArgsFunction, c.args[:i]); hint != "" {
 			return hinted(err, hint)
@@ -103,19 +117,57 @@ func (c *call) nearby(err error) error {
 	return hinted(err, hint)
 }
 
-// listed is where the names are that a verb's first argument could be; empty if the error says so already, or there is no
-// such list.
+// listed is where the names are that a verb's first argument, or a flag of it, could be; empty if the error says so already,
+// or there is no such list.
 func (c *call) listed(detail string) string {
 	noun := c.cmd.Parent()
-	if len(c.args) == 0 || noun == nil || strings.Contains(detail, "`") || strings.Contains(detail, "tutti ") {
+	if noun == nil || strings.Contains(detail, "`") || strings.Contains(detail, "tutti ") {
 		return ""
 	}
-	for _, verb := range noun.Commands() {
-		if verb.Name() == "list" && verb != c.cmd {
-			return "see `" + verb.CommandPath() + "`"
+	if len(c.args) > 0 {
+		for _, verb := range noun.Commands() {
+			if verb.Name() == "list" && verb != c.cmd {
+				return "see `" + verb.CommandPath() + "`"
+			}
+		}
+		if words := strings.Fields(c.cmd.Use); len(words) > 1 {
+			return seeList(strings.ToLower(nameOf(words[1])))
+		}
+		return ""
+	}
+	hint := ""
+	c.cmd.Flags().Visit(func(f *pflag.Flag) {
+		if value := f.Value.String(); value != "" && strings.Contains(detail, value) {
+			hint = cmp.Or(hint, seeList(f.Name))
+		}
+	})
+	return hint
+}
+
+// misnamed adds to an error about what cannot be a name where the names are.
+func misnamed(err error, detail string) error {
+	what, _, ok := strings.Cut(detail, " must be a number, not ")
+	if !ok {
+		if _, _, ok = strings.Cut(detail, "a report is named by "); ok {
+			what = "report"
 		}
 	}
-	return ""
+	if hint := seeList(what); ok && hint != "" {
+		return hinted(err, hint)
+	}
+	return err
+}
+
+// seeList says which command lists things of a kind.
+func seeList(kind string) string {
+	list := map[string]string{
+		"node": "tutti node list", "environment": "tutti code list", "group": "tutti group list", "preview": "tutti preview list", "release": "tutti release list",
+		"report": "tutti report list --node NODE",
+	}[kind]
+	if list == "" {
+		return ""
+	}
+	return "see `" + list + "`"
 }
 
 // excluded words an error of cobra about flags that cannot stand together.
@@ -126,6 +178,24 @@ func excluded(err error) error {
 	}
 	names, _, _ := strings.Cut(rest, "]")
 	return usageError{fault.New(fault.Invalid, "--%s exclude each other; give one of them", strings.Join(strings.Fields(names), " and --"))}
+}
+
+// oneNeeded says which flags a verb has at least one of, if none was given.
+func (c *call) oneNeeded() error {
+	var names []string
+	given := false
+	c.cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, one := f.Annotations[oneOfFlags]; one {
+			names, given = append(names, "--"+f.Name), given || f.Changed
+		}
+	})
+	if given || len(names) == 0 {
+		return nil
+	}
+	last := len(names) - 1
+	return usageError{&fault.Error{
+		Kind: fault.Invalid, Detail: "what is to change? Give " + strings.Join(names[:last], ", ") + " or " + names[last], Hint: "see `" + c.cmd.CommandPath() + " --help`",
+	}}
 }
 
 // strangers says of flags that narrow a list which found nothing that what they name is not there at all.

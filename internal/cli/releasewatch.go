@@ -221,7 +221,7 @@ func (v *releaseView) draw(r api.Release) {
 	}
 }
 
-// spared says in numbers what a release that is paused has left alone so far.
+// spared says in numbers what a release that is paused has left alone so far, and how one that waits for somebody goes on.
 func spared(r api.Release) (lines []string) {
 	if r.State != "paused" {
 		return nil
@@ -231,6 +231,9 @@ func spared(r api.Release) (lines []string) {
 	}
 	if n := r.Counts["skipped"]; n > 0 {
 		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, which got back what they had", fault.Count(n, "node"), r.Wave))
+	}
+	if r.Hold == "promotion" {
+		lines = append(lines, fmt.Sprintf("the next wave begins with: tutti release promote %s; or give up: tutti release abort %s", r.ID, r.ID))
 	}
 	return lines
 }

@@ -146,7 +146,7 @@ var roleEdit = verb[roleEditInput]{
 	flags: func(f flagSet, in *roleEditInput) {
 		f.StringVar(&in.description, "description", "", "what it is for")
 		f.StringArrayVar(&in.texts, "grant", nil, "what it allows, instead of what it did; may be given many times")
-		f.cmd.MarkFlagsOneRequired("description", "grant")
+		f.requiresOne("description", "grant")
 	},
 	run: func(ctx context.Context, c *call, in *roleEditInput) error {
 		role, err := ask(ctx, c.app, api.RoleShow, api.RoleRequest{Role: c.args[0]})

@@ -146,34 +146,10 @@ func noVerb(cmd *cobra.Command, args []string) error {
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// exactly is cobra.ExactArgs with an error that shows how the command is used.
-func exactly(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		words := strings.Fields(cmd.Use)[1:]
-		switch {
-		case len(args) > n:
-			return usageError{fault.New(fault.Invalid, "%.60q is one argument too many; usage: %s", args[n], cmd.UseLine())}
-		case len(args) < n && n <= len(words):
-			return usageError{fault.New(fault.Invalid, "%s missing; usage: %s", areMissing(words[len(args):n]), cmd.UseLine())}
-		case len(args) < n:
-			return usageError{fault.New(fault.Invalid, "%s missing; usage: %s", fault.Are(n-len(args), "argument"), cmd.UseLine())}
-		}
-		return nil
-	}
-}
-
-// areMissing are words with their verb: NODE is; NODE and PATH are.
-func areMissing(words []string) string {
-	if len(words) == 1 {
-		return words[0] + " is"
-	}
-	return strings.Join(words, " and ") + " are"
-}
-
 // hint prints advice that is not a result.
 func (a *app) hint(format string, args ...any) {
 	if !a.quiet && !a.tools.follows() {
-		_, _ = io.WriteString(a.system.Err, print.Wrapped(fmt.Sprintf(format+"\n", args...), a.system.ErrWidth))
+		_, _ = io.WriteString(a.system.Err, print.Wrapped(print.Visible(fmt.Sprintf(format+"\n", args...)), a.system.ErrWidth))
 	}
 }
 

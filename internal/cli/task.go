@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -63,7 +62,7 @@ func taskSummary(t api.Task) string {
 }
 
 var taskShow = verb[taskListInput]{
-	use: "show [TASK]", short: "Show what a task does and which parameters it takes; without one, list tasks", args: cobra.MaximumNArgs(1),
+	use: "show [TASK]", short: "Show what a task does and which parameters it takes; without one, list tasks", args: atMostOne,
 	prints:   aList,
 	example:  "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 	complete: completeTask,

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -130,7 +128,7 @@ var userEdit = verb[userEditInput]{
 		f.BoolVar(&in.enable, "enable", false, "accept them again")
 		f.BoolVar(&in.unlock, "unlock", false, "forget failed logins")
 		f.cmd.MarkFlagsMutuallyExclusive("disable", "enable")
-		f.cmd.MarkFlagsOneRequired("add-role", "remove-role", "disable", "enable", "unlock")
+		f.requiresOne("add-role", "remove-role", "disable", "enable", "unlock")
 	},
 	run: func(ctx context.Context, c *call, in *userEditInput) error {
 		request := api.UserEditRequest{User: c.args[0], Unlock: in.unlock}
@@ -192,7 +190,7 @@ var userDelete = verb[api.UserRequest]{
 type userPasswordInput struct{ stdin bool }
 
 var userPassword = verb[userPasswordInput]{
-	use: "password [NAME]", short: "Change your password, or set somebody's", args: cobra.MaximumNArgs(1),
+	use: "password [NAME]", short: "Change your password, or set somebody's", args: atMostOne,
 	long: `Without NAME, change your own password; the old one is asked for. With NAME, set that user's password by right. The user's
 logins end, except for the one that asks; tokens with a label stay.`,
 	example: "  tutti user password\n  tutti user password ann",

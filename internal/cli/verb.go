@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -46,6 +47,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 	if v.args == nil {
 		cmd.Args = exactly(wordsOf(v.use))
 	}
+	cmd.Args = noneEmpty(cmd.Args)
 	if v.complete != nil {
 		cmd.ValidArgsFunction = inTime(v.complete(a))
 	}
@@ -66,7 +68,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		if err := prints.check(c); err != nil {
 			return err
 		}
-		if err := c.required(); err != nil {
+		if err := cmp.Or(c.required(), c.oneNeeded()); err != nil {
 			return err
 		}
 		if v.into != nil {
@@ -116,8 +118,20 @@ func (f flagSet) requires(names ...string) {
 	}
 }
 
-// requiredFlag is the annotation of flags that have to be given.
-const requiredFlag = "tutti_required"
+// requiresOne says of which flags at least one has to be given.
+func (f flagSet) requiresOne(names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, oneOfFlags, nil); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// The annotations of flags that have to be given, and of those of which one has to be.
+const (
+	requiredFlag = "tutti_required"
+	oneOfFlags   = "tutti_one_of"
+)
 
 // required names the flags that are missing.
 func (c *call) required() error {

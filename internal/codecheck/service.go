@@ -264,7 +264,7 @@ func (s *Service) judged(ctx context.Context, f Finding, of code.Source) (Findin
 		if ttl <= 0 {
 			return f, false
 		}
-		f.Level, f.Message = Note, fmt.Sprintf("%s: a catalog that did so is used again for up to %s (volatile_ttl)", f.Message, ttl)
+		f.Level, f.Message = Note, fmt.Sprintf("%s: a catalog that did so is used again for up to %s (volatile_ttl)", f.Message, fault.Duration(ttl))
 	case f.Level == Mistake && of.Loose:
 		f.Level = Warning
 	}

@@ -251,7 +251,7 @@ func TestWhatRefusesNothing(t *testing.T) {
 	r, err := w.deploy(codecheck.Checked, files)
 	w.want("loose files", r, err, false, []string{"data/other.yaml", "manifests/site.pp", "plans/p.pp"},
 		"warning data/other.yaml:1 in data that nothing names [] 0", "warning manifests/site.pp:1 w [] 0", "warning plans/p.pp:1 in a plan [] 0",
-		"note manifests/site.pp:2 generate('/x'): a catalog that did so is used again for up to 1m0s (volatile_ttl) [] 0")
+		"note manifests/site.pp:2 generate('/x'): a catalog that did so is used again for up to 1m (volatile_ttl) [] 0")
 	w.ttl = 0
 	files["manifests/site.pp"] += "\n"
 	r, err = w.deploy(codecheck.Checked, files)
@@ -398,7 +398,7 @@ func TestWhatCompilesCouldNotFollowIsSaid(t *testing.T) {
 		}}}, nil
 	})
 	r, err := w.deploy(codecheck.Checked, map[string]string{"manifests/site.pp": "outside generate('/x') runs a program"})
-	const used = ": a catalog that did so is used again for up to 1m0s (volatile_ttl)"
+	const used = ": a catalog that did so is used again for up to 1m (volatile_ttl)"
 	w.want("notes", r, err, false, []string{"manifests/site.pp"},
 		"note :0 reads the clock"+used+" [a1] 1", "note manifests/site.pp:1 generate('/x') runs a program"+used+" [] 0",
 		"note modules/m/lib/x.rb:7 runs a program"+used+" [a1] 1")

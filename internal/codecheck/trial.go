@@ -97,7 +97,7 @@ func (s *Service) compile(ctx context.Context, r *Report, base Report, changed [
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case timed.Err() != nil:
-		r.Findings = append(r.Findings, Finding{Level: Warning, Message: fmt.Sprintf("not all of %s could be compiled for within %s", fault.Count(len(chosen), "node"), maxTrials)})
+		r.Findings = append(r.Findings, Finding{Level: Warning, Message: fmt.Sprintf("not all of %s could be compiled for within %s", fault.Count(len(chosen), "node"), fault.Duration(maxTrials))})
 	case err != nil:
 		return err
 	}
@@ -310,7 +310,7 @@ func sameWords(a, b string) bool {
 
 // volatileNote names what a compilation could not be followed in, and where, if it says so: "runs a program in modules/x/lib/y.rb:3".
 func volatileNote(what string, ttl time.Duration) Finding {
-	f := Finding{Level: Note, Message: fmt.Sprintf("%s: a catalog that did so is used again for up to %s (volatile_ttl)", what, ttl)}
+	f := Finding{Level: Note, Message: fmt.Sprintf("%s: a catalog that did so is used again for up to %s (volatile_ttl)", what, fault.Duration(ttl))}
 	if text, place, found := strings.Cut(what, " in "); found {
 		if file, line, found := strings.Cut(place, ":"); found {
 			if _, err := fmt.Sscanf(line, "%d", &f.Line); err == nil {

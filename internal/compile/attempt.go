@@ -111,7 +111,7 @@ func (d *Dispatcher) compile(parent context.Context, work func(context.Context) 
 	defer cancel()
 	made, err := work(ctx)
 	if err != nil && asError(err) == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
-		err = &Error{Cause: CauseTimeout, Message: fmt.Sprintf("the compilation took longer than %s", d.cfg.Timeout)}
+		err = &Error{Cause: CauseTimeout, Message: fmt.Sprintf("the compilation took longer than %s", fault.Duration(d.cfg.Timeout))}
 	}
 	return made, err
 }

@@ -68,22 +68,26 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // New returns a fault of the given kind whose text may be shown.
 func New(kind Kind, format string, args ...any) error {
+	putInWords(args)
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
 // Wrap gives err a kind and a sentence that is safe to show; err itself only
 // reaches the log.
 func Wrap(kind Kind, err error, format string, args ...any) error {
+	putInWords(args)
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...), Err: err}
 }
 
 // Later is an Unavailable fault that says when to come back.
 func Later(after time.Duration, format string, args ...any) error {
+	putInWords(args)
 	return &Error{Kind: Unavailable, Detail: fmt.Sprintf(format, args...), RetryAfter: after}
 }
 
 // TooOften is a Later fault whose reason is the caller, who did this more often than it may.
 func TooOften(after time.Duration, format string, args ...any) error {
+	putInWords(args)
 	return &Error{Kind: Unavailable, Detail: fmt.Sprintf(format, args...), RetryAfter: after, TooOften: true}
 }
 

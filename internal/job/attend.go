@@ -43,14 +43,14 @@ func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
 		return e.lost("its time is over, and its node is not connected", see), nothing
 	case !now.Before(end):
 		e.What, e.State, e.Due = ToldToStop, TimedOut, now.Add(s.StopGrace)
-		e.Reason = fmt.Sprintf("it took longer than %s", j.Spec.Timeout)
+		e.Reason = fmt.Sprintf("it took longer than %s", fault.Duration(j.Spec.Timeout))
 		return e, tellStop
 	case !see.connected:
 		e.Reason = away(r, see)
 		return e, nothing
 	case see.quiet.asked >= s.Questions && now.Sub(see.quiet.since) >= s.Silence:
 		mute := now.Sub(see.quiet.since).Round(time.Second)
-		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), mute), see), nothing
+		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), fault.Duration(mute)), see), nothing
 	}
 	e.Reason = unansweredText(see)
 	if r.State == Sent && see.link.Shared == "" {

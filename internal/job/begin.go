@@ -130,7 +130,7 @@ func (d *dispatcher) ended(ctx context.Context, runs []Run) (map[fleet.Certname]
 func offlineReason(j Job, last Link, ended string) string {
 	reason := ""
 	if j.Spec.WaitOffline > 0 {
-		reason = "its node did not connect within " + j.Spec.WaitOffline.String()
+		reason = "its node did not connect within " + fault.Duration(j.Spec.WaitOffline)
 	}
 	switch {
 	case ended != "":

@@ -229,7 +229,7 @@ func TestAnOfflineRunSaysWhy(t *testing.T) {
 		}
 		later := w.order(command(func(s *job.Spec) { s.WaitOffline = time.Minute }))
 		runs = w.states(2*time.Minute, later.ID, job.Failed, job.Offline, job.Offline, job.Offline)
-		if runs[0].Reason != "its node did not connect within 1m0s" || runs[1].Reason != "its node did not connect within 1m0s; "+never {
+		if runs[0].Reason != "its node did not connect within 1m" || runs[1].Reason != "its node did not connect within 1m; "+never {
 			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
 		}
 	})
@@ -302,7 +302,7 @@ func TestARunThatTakesTooLongIsTimedOut(t *testing.T) {
 		w.after(30*time.Second, j.ID)
 		w.fleet.Disconnect("n003.example")
 		runs := w.states(35*time.Second, j.ID, job.Failed, job.TimedOut, job.TimedOut, job.Lost, job.Lost)
-		if !strings.Contains(runs[1].Reason, "cannot stop it") || !strings.Contains(runs[0].Reason, "longer than 1m0s") {
+		if !strings.Contains(runs[1].Reason, "cannot stop it") || !strings.Contains(runs[0].Reason, "longer than 1m") {
 			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
 		}
 	})

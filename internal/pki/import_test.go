@@ -185,7 +185,7 @@ func TestImportsThatAreRefused(t *testing.T) {
 		harm func(t *testing.T, dir string)
 		want fault.Kind
 	}{
-		{"no key", func(t *testing.T, dir string) { t.Helper(); must(t, os.Remove(filepath.Join(dir, "ca_key.pem"))) }, fault.NotFound},
+		{"no key", func(t *testing.T, dir string) { t.Helper(); must(t, os.Remove(filepath.Join(dir, "ca_key.pem"))) }, fault.Invalid},
 		{"no list", func(t *testing.T, dir string) { t.Helper(); must(t, os.Remove(filepath.Join(dir, "ca_crl.pem"))) }, fault.Invalid},
 		{"another key", func(t *testing.T, dir string) {
 			t.Helper()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"os"
@@ -71,6 +72,9 @@ type puppetCA struct {
 	count    Imported
 }
 
+// CheckSource says whether dir can be the directory of a Puppet CA: its key and its certificates are read, and nothing more.
+func CheckSource(dir string) error { return new(puppetCA).readRoot(dir) }
+
 func readPuppetCA(dir string) (*puppetCA, error) {
 	p := &puppetCA{topList: new(big.Int)}
 	if err := p.readRoot(dir); err != nil {
@@ -94,7 +98,10 @@ func readPuppetCA(dir string) (*puppetCA, error) {
 func required(dir, name string) ([]byte, error) {
 	content, err := readFile(filepath.Join(dir, name))
 	if err == nil && content == nil {
-		err = fault.New(fault.NotFound, "%s is missing: is %s the directory of a Puppet CA?", name, dir)
+		err = &fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%s is missing in %s, which can be no directory of a Puppet CA", name, dir),
+			Hint: "Puppet Server has it in /etc/puppetlabs/puppetserver/ca, Debian's in /var/lib/puppetserver/ca",
+		}
 	}
 	return content, err
 }

@@ -63,7 +63,7 @@ func TestRulesNameTheirLimit(t *testing.T) {
 		}
 	}
 	err := r.Allow("web-1", now)
-	want := "web-1 renews its certificate more than 2 times a day (setting renewals_per_day); come back in 12h0m0s"
+	want := "web-1 renews its certificate more than 2 times a day (setting renewals_per_day); come back in 12h"
 	if fault.Of(err) != fault.Unavailable || !fault.IsTooOften(err) || fault.Detail(err) != want || fault.RetryAfter(err) != 12*time.Hour {
 		t.Errorf("%v, back in %s", err, fault.RetryAfter(err))
 	}

@@ -44,7 +44,10 @@ func parseSize(text string) (size, error) {
 		return size{percent: p}, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
+	switch {
+	case err != nil && len(text) <= 80 && !strings.ContainsAny(text, "%@"):
+		return size{}, fault.New(fault.Invalid, "%s; a group of this name is @%s", fault.Detail(bad), text)
+	case err != nil, n < 1:
 		return size{}, bad
 	}
 	return size{count: n}, nil
@@ -74,7 +77,7 @@ func Spread(sizes []string, nodes []fleet.Certname, seed uint64, members func(gr
 		}
 		if len(taken) == 0 {
 			if s.group != "" {
-				return nil, nil, fault.New(fault.Invalid, "field waves: no node of the release that is not in a wave before is in group %s", s.group)
+				return nil, nil, fault.New(fault.Invalid, "field waves: none of the nodes that are left for this wave is in the group %s; tutti group show %q says which nodes it has", s.group, s.group)
 			}
 			continue
 		}

@@ -157,7 +157,7 @@ func AcceptDatabase(ctx context.Context, c Config) (path string, err error) {
 	if c.Database != "" {
 		return "", fault.New(fault.Invalid, "the records are in PostgreSQL: there is no file to accept")
 	}
-	data, err := openDataDir(c.Data)
+	data, err := openUsedDir(c.Data)
 	if err != nil {
 		return "", err
 	}

@@ -112,7 +112,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.refuse(http.StatusRequestEntityTooLarge, fault.New(fault.Invalid, "the body is larger than %d bytes, which is what is taken here", limit))
 	case err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()):
 		return 0, b.refuse(http.StatusRequestTimeout, fault.Wrap(fault.Unavailable, err,
-			"the body was too slow in coming: %d bytes came in %s", b.read, time.Since(b.begun).Round(time.Second)))
+			"the body was too slow in coming: %d bytes came in %s", b.read, fault.Duration(time.Since(b.begun).Round(time.Second))))
 	case errors.Is(err, io.EOF):
 		b.ended = true
 		_ = b.control.SetReadDeadline(time.Time{})

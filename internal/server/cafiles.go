@@ -37,6 +37,9 @@ func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, erro
 // ImportCA takes over an existing Puppet CA's directory into a data directory
 // whose server does not run.
 func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (imported pki.Imported, err error) {
+	if err := pki.CheckSource(dir); err != nil { // before a data directory is made
+		return imported, err
+	}
 	p, err := open(ctx, c, newLogger(c, errOut))
 	if err != nil {
 		return imported, err
@@ -50,7 +53,7 @@ func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (impo
 func AdoptCA(ctx context.Context, c Config, discard bool, errOut io.Writer) (adopted pki.Adopted, err error) {
 	p := &parts{log: newLogger(c, errOut)}
 	defer func() { err = errors.Join(err, p.close()) }() //nolint:contextcheck // ctx may be over, and the store is closed even so
-	if p.data, err = openDataDir(c.Data); err != nil {
+	if p.data, err = openUsedDir(c.Data); err != nil {
 		return adopted, err
 	}
 	if err = p.openStore(ctx, c); err != nil {

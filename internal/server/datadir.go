@@ -30,6 +30,14 @@ type dataDir struct {
 	hadCA bool // the first start found a certificate authority: an import, or an earlier start, made it
 }
 
+// openUsedDir is openDataDir for commands that mend what a server has left behind: where none was, they make nothing.
+func openUsedDir(path string) (*dataDir, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &fault.Error{Kind: fault.Invalid, Detail: "there is no data directory " + path, Hint: "name the server's own with --data", Err: err}
+	}
+	return openDataDir(path)
+}
+
 // openDataDir makes the directory if need be and takes its lock. A directory
 // that others may read, that cannot be written, or that another server holds is
 // an error that says so.

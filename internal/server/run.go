@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
@@ -427,9 +428,9 @@ First start: %s.
 Next, in another shell on this machine:
   export TUTTI_DATA=%s
   tutti code deploy production DIR     # a control repository: manifests, modules, hiera.yaml
-  puppet agent --test --server %s --serverport %s
-  tutti ca list --state requested ; tutti ca sign NAME
-The admin token is for the first hour (%s): tutti user create NAME --role administrator
+  tutti ca token                       # prints the command that joins a node; its names for this server: docs/enrol.md
+  puppet agent --test --server %s --serverport %s     # or so, on a node without tutti; then: tutti ca sign NAME
+The admin token is for the start (%s). Make yourself a user: tutti user create NAME --role administrator
 
 `, made, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
 }
@@ -439,5 +440,5 @@ func lifeText(life time.Duration) string {
 	if life == 0 {
 		return "it is good until it is revoked"
 	}
-	return "it is good for " + life.String()
+	return "it is good for " + fault.Duration(life)
 }

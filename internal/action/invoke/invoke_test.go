@@ -159,9 +159,9 @@ func TestWhatCannotBeAsked(t *testing.T) {
 		"lamp on changes nodes, so it is a job: order it as one":                                        func(r *invoke.Request) { r.Action = "on" },
 		"input of lamp status: field n: it is missing":                                                  func(r *invoke.Request) { r.Texts = nil },
 		"input of lamp status: field n: it must be an integer":                                          func(r *invoke.Request) { r.Texts = map[string]string{"n": "x"} },
-		"field timeout: it is between 0 and 1h0m0s":                                                     func(r *invoke.Request) { r.Timeout = 2 * time.Hour },
+		"field timeout: it is between 0 and 1h":                                                         func(r *invoke.Request) { r.Timeout = 2 * time.Hour },
 		"field batch: it is a number of nodes; 0 asks all at once":                                      func(r *invoke.Request) { r.Batch = -1 },
-		"field batch_sleep: it is between 0 and 1h0m0s":                                                 func(r *invoke.Request) { r.Sleep = -1 },
+		"field batch_sleep: it is between 0 and 1h":                                                     func(r *invoke.Request) { r.Sleep = -1 },
 		"it is not yours. It is denied for 1 of 2 nodes. Nobody was asked; skip_denied leaves them out": func(*invoke.Request) {},
 	} {
 		r := good

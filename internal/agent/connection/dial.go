@@ -12,6 +12,8 @@ import (
 	"net/http"
 
 	"github.com/gobwas/ws"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // maxAnswerBytes bounds the answer to an upgrade.
@@ -26,7 +28,7 @@ func (l *Link) dial(ctx context.Context, s server) (net.Conn, input, error) {
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, in, err := l.handshakes(raw, s)
 	if !stop() && ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %s: %w", l.cfg.ConnectTimeout, ctx.Err())
+		err = fmt.Errorf("no answer within %s: %w", fault.Duration(l.cfg.ConnectTimeout), ctx.Err())
 	}
 	if err != nil {
 		_ = raw.Close()

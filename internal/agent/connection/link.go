@@ -152,7 +152,7 @@ func (l *Link) associate(ctx context.Context, c *conn) error {
 			return c.err
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("the server did not answer the association within %s", l.cfg.ConnectTimeout)
+		return fmt.Errorf("the server did not answer the association within %s", fault.Duration(l.cfg.ConnectTimeout))
 	}
 }
 

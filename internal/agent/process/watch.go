@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -186,7 +187,7 @@ func (w *watch) await(ctx context.Context, cmd *exec.Cmd, group *group, o order)
 		return ending{exit: exitCode(cmd, err)}
 	case <-limit.C:
 		e.why = pxp.EndedByTime
-		e.notes = append(e.notes, fmt.Sprintf("ended after its longest time, %s", timeout))
+		e.notes = append(e.notes, fmt.Sprintf("ended after its longest time, %s", fault.Duration(timeout)))
 	case <-ctx.Done():
 		e.why = pxp.EndedByOrder
 	case <-asked:
@@ -204,7 +205,7 @@ func (w *watch) await(ctx context.Context, cmd *exec.Cmd, group *group, o order)
 	case <-grace.C:
 		group.kill()
 		err = <-ended
-		e.notes = append(e.notes, fmt.Sprintf("killed, because it did not end in %s", patience))
+		e.notes = append(e.notes, fmt.Sprintf("killed, because it did not end in %s", fault.Duration(patience)))
 	}
 	e.exit = exitCode(cmd, err)
 	return e

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -21,7 +22,7 @@ func (p *puppet) attempt(ctx context.Context, args []string, at files, prepare f
 		return end
 	}
 	if !freed(ctx, at.lock) {
-		return ending{results: wrong(pxp.AgentLocked, end.results.ExitCode, "another Puppet run did not end in %s", lockWait)}
+		return ending{results: wrong(pxp.AgentLocked, end.results.ExitCode, "another Puppet run did not end in %s", fault.Duration(lockWait))}
 	}
 	if end = p.once(ctx, args, at, prepare); end.locked {
 		return ending{results: wrong(pxp.AgentLocked, end.results.ExitCode, "another Puppet run began before this one could")}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // A cell of a table is a text, a number, a bool, a list of texts, a time (*time.Time when it may be missing), one of the
@@ -174,32 +176,5 @@ func orderOf(cell any) order {
 	return order{class: 2, text: text}
 }
 
-// Duration is a time span as people write it: 350ms, 4.2s, 3m5s, 2h30m, 7d, 2w.
-func Duration(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < 0:
-		return "-" + Duration(-d)
-	case d == 0:
-		return "0s"
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= 2*7*day && d%(7*day) == 0:
-		return fmt.Sprintf("%dw", d/(7*day))
-	case d >= 2*day:
-		text := fmt.Sprintf("%dd", d/day)
-		if hours := d % day / time.Hour; hours > 0 {
-			text += fmt.Sprintf("%dh", hours)
-		}
-		return text
-	}
-	text := d.Round(time.Second).String()
-	for _, nothing := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, nothing) {
-			text = strings.TrimSuffix(text, nothing[1:])
-		}
-	}
-	return text
-}
+// Duration is a time span as people write it, in tables as in sentences.
+func Duration(d time.Duration) string { return fault.Duration(d) }

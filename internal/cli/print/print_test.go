@@ -232,19 +232,6 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		0: "0s", 350 * time.Millisecond: "350ms", 4200 * time.Millisecond: "4.2s", 185 * time.Second: "3m5s", 10 * time.Minute: "10m",
-		24 * time.Hour: "24h", 36 * time.Hour: "36h", 48 * time.Hour: "2d", 7 * 24 * time.Hour: "7d", 14 * 24 * time.Hour: "2w", 75 * time.Hour: "3d3h",
-		-10 * time.Minute: "-10m",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestWrapped(t *testing.T) {
 	t.Parallel()
 	text := "One two three four\nfive six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that is long\nEnd.\n"

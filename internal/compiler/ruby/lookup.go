@@ -67,7 +67,7 @@ func (w *worker) lookup(ctx context.Context, order compile.Order, l compile.Look
 	switch {
 	case err != nil:
 		if failure, ok := errors.AsType[*compile.Error](err); ok && failure.Cause == compile.CauseTimeout {
-			failure.Message = fmt.Sprintf("the lookup took longer than %s", w.z.cfg.Timeout)
+			failure.Message = fmt.Sprintf("the lookup took longer than %s", fault.Duration(w.z.cfg.Timeout))
 		}
 		if gone, ok := errors.AsType[*goneError](err); ok {
 			gone.settle(ctx)

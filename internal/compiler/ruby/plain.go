@@ -207,7 +207,7 @@ func (p *Plain) run(ctx context.Context, order compile.Order, dir, root string, 
 	case ctx.Err() != nil:
 		return nil, cpu, ctx.Err()
 	case timedOut:
-		return nil, cpu, &compile.Error{Cause: compile.CauseTimeout, Message: fmt.Sprintf("plain Puppet did not compile the catalog within %s", p.cfg.Timeout)}
+		return nil, cpu, &compile.Error{Cause: compile.CauseTimeout, Message: fmt.Sprintf("plain Puppet did not compile the catalog within %s", fault.Duration(p.cfg.Timeout))}
 	case w.hungry:
 		return nil, cpu, &compile.Error{Cause: compile.CauseMemory, Message: fmt.Sprintf("plain Puppet wanted more than %d MB of memory", p.cfg.MemoryBytes>>20)}
 	case err != nil || len(answer) == 0:

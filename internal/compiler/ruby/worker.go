@@ -192,7 +192,7 @@ func (w *worker) explain(ctx context.Context, ended, err error) error {
 	case errors.Is(ended, errTimeout):
 		return &compile.Error{
 			Cause:   compile.CauseTimeout,
-			Message: fmt.Sprintf("the catalog was not compiled within %s", w.z.cfg.Timeout),
+			Message: fmt.Sprintf("the catalog was not compiled within %s", fault.Duration(w.z.cfg.Timeout)),
 		}
 	case w.hungry.Load():
 		return &compile.Error{

@@ -100,6 +100,12 @@ func (h *groups) createGroup(ctx context.Context, request api.GroupCreateRequest
 	if g.ID == "" {
 		g.ID = classify.NewID()
 	}
+	if slices.ContainsFunc(groups, func(other classify.Group) bool { return other.Name == g.Name && other.ID != g.ID }) {
+		return api.Group{}, &fault.Error{
+			Kind: fault.Conflict, Detail: fmt.Sprintf("there is a group %q already", g.Name),
+			Hint: fmt.Sprintf("tutti group show %q shows it, tutti group edit %q changes it", g.Name, g.Name),
+		}
+	}
 	return h.changeGroup(ctx, classify.Change{Kind: classify.Create, Group: g}, groups)
 }
 

@@ -109,7 +109,7 @@ func TestGroupsThatAreRefused(t *testing.T) {
 		"node":           {`{"name":"x","nodes":["A"]}`, 400, "nodes: the certname"},
 		"environment":    {`{"name":"x","environment":"a-b"}`, 400, "environment: "},
 		"field":          {`{"name":"x","clases":{}}`, 400, "clases"},
-		"name":           {`{"name":"All Nodes"}`, 409, "taken"},
+		"name":           {`{"name":"All Nodes"}`, 409, "there is a group"},
 		"id":             {`{"name":"x","id":"7"}`, 400, "UUID"},
 	} {
 		t.Run(name, func(t *testing.T) {
