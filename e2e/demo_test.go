@@ -39,6 +39,10 @@ func TestDemo(t *testing.T) {
 			t.Errorf("run %d: %s", i+1, run[0])
 		}
 	}
+	link := regexp.MustCompile(`(?m)^\$ tutti console open\nhttp://127\.0\.0\.1:\d+/login#code=\S+\nThe link logs in once, within a minute\. Another one: TUTTI_DATA=\S+ \S+ console open$`)
+	if !link.MatchString(r.out) {
+		t.Errorf("no link into the console is told:\n%s", r.out[:min(len(r.out), 3000)])
+	}
 	contains(t, r.out, "$ tutti node list", "$ tutti report show", "web-1.demo.test", "db-1.demo.test")
 	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected after",
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live

@@ -95,14 +95,13 @@ func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 		return err
 	}
 	for i := range nodes {
+		last := reports[names[i]]
 		if e, there := ended[names[i]]; there {
 			nodes[i].Certificate = e.State()
 		}
-		if r, there := reports[names[i]]; there {
-			nodes[i].CachedCatalog = r.CachedCatalog == inventory.OnFailure
-			if r.NoopPending {
-				nodes[i].Pending = r.Counts.Noop
-			}
+		nodes[i].CachedCatalog = last.CachedCatalog == inventory.OnFailure
+		if last.NoopPending {
+			nodes[i].Pending = last.Counts.Noop
 		}
 		if c, there := broken[names[i]]; there && c.Err != nil {
 			nodes[i].CompileError = &api.NodeError{
@@ -110,7 +109,7 @@ func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 			}
 		}
 		nodes[i].State = runState{
-			status: nodes[i].Status, corrective: nodes[i].Corrective, pending: nodes[i].Pending > 0, broken: nodes[i].CompileError != nil,
+			status: nodes[i].Status, corrective: nodes[i].Corrective, pending: last.Noop && last.NoopPending, broken: nodes[i].CompileError != nil,
 		}.word()
 	}
 	return nil

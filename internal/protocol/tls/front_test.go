@@ -176,6 +176,30 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
+// Browsers are asked for no certificate, else they would ask people which one: who has one does not show it, and is nobody. They
+// speak HTTP/2, and a certificate that is exchanged does not change that.
+func TestUnaskedClients(t *testing.T) {
+	t.Parallel()
+	h := open(t, tuttitls.Config{Unasked: true})
+	web1 := pkitest.Enrol(t, h.ca, "web1", nil)
+	for _, when := range []string{"at first", "after a change of the certificate"} {
+		asked := false
+		c := client(t, h.ca, func(cfg *tls.Config) {
+			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				asked = true
+				return &web1, nil
+			}
+		})
+		c.Transport.(*http.Transport).Protocols.SetHTTP2(true)
+		got, err := h.ask(t, c)
+		must(t, err)
+		if asked || got.Name != "" || got.Proto != "HTTP/2.0" {
+			t.Errorf("%s: asked for a certificate: %t; %+v", when, asked, got)
+		}
+		must(t, h.front.Reload(serverCertificate(t, h.ca), h.ca.Pool()))
+	}
+}
+
 func TestRefusedCertificates(t *testing.T) {
 	t.Parallel()
 	h := open(t, tuttitls.Config{})

@@ -82,6 +82,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := join(s.startServer); err != nil {
 		return err
 	}
+	if err := s.console(ctx); err != nil {
+		return err
+	}
 	if err := d.play(ctx); err != nil {
 		return err
 	}
@@ -102,8 +105,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := d.story(ctx); err != nil || !c.Keep {
 		return err
 	}
-	d.keep(ctx)
-	return nil
+	return d.keep(ctx)
 }
 
 // demo is what is shown, scene after scene.
@@ -116,7 +118,7 @@ type demo struct {
 }
 
 // keep says what can be tried, and waits until ctx is done.
-func (d *demo) keep(ctx context.Context) {
+func (d *demo) keep(ctx context.Context) error {
 	d.stage.title("The server stays up. Ctrl-C ends it and removes everything")
 	d.stage.sayf("export TUTTI_DATA=%s", filepath.Join(d.stage.Dir, "data"))
 	d.stage.sayf("control repository: %s   change it, then: tutti code deploy production %s", d.repo.dir, d.repo.dir)
@@ -124,7 +126,11 @@ func (d *demo) keep(ctx context.Context) {
 		d.stage.sayf("run %s again: %s", n.name, strings.Join(d.puppets.agent(n), " "))
 	}
 	d.stage.sayf("order something: tutti command run uptime --where 'facts.role = \"web\"'")
+	if err := d.stage.console(ctx); err != nil {
+		return err
+	}
 	<-ctx.Done()
+	return nil
 }
 
 // play is the demo itself, once the server is up.

@@ -26,6 +26,7 @@ func (s *stage) startServer(ctx context.Context) (stop func() error, err error) 
 		"server", "--data", data, "--listen", s.Listen, "--dns-alt-names", "localhost", "--autosign", "list",
 		"--autosign-list", "*." + domain, "--access-log=false", "--hint-apply", "now", "--max-load", "0",
 		"--reuse-check", "0", // what is compiled again to be compared waits for an idle machine
+		"--console-listen", "127.0.0.1:0", "--console-plain",
 	}
 	s.title("Start a server")
 	s.sayf("$ tutti %s", strings.Join(args, " "))
@@ -73,6 +74,16 @@ func (s *stage) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.Binary, args...) //nolint:gosec // our own executable
 	cmd.Env = s.env
 	return cmd
+}
+
+// console shows a link into the console, and how to get another: this one is good once, and not for long.
+func (s *stage) console(ctx context.Context) error {
+	s.title("Look at it in a browser")
+	if err := s.tutti(ctx, "console", "open"); err != nil {
+		return err
+	}
+	s.sayf("The link logs in once, within a minute. Another one: TUTTI_DATA=%s %s console open", filepath.Join(s.Dir, "data"), s.Binary)
+	return nil
 }
 
 // tutti shows and runs one command line.
