@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// Every command of docs/access.md works, one after the other.
+// Every command of docs/access.md works, one after the other. People come by the console's listener, too.
 func TestTheCommandsOfTheAccessPage(t *testing.T) {
 	begin(t)
 	page, err := os.ReadFile("../docs/access.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, home := startServer(t), t.TempDir()
+	s, home := startServer(t, "--console-listen", "127.0.0.1:0"), t.TempDir()
+	servesBrowsers(t, s)
 	write(t, filepath.Join(home, "password"), "correct horse battery\n")
 	count := 0
 	for block := range strings.SplitSeq(string(page), "```console\n") {

@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -125,6 +128,35 @@ func (w *consoleWorld) viewer(t *testing.T, name, password string) {
 	}, body)
 	if err != nil || made.status != http.StatusOK {
 		t.Fatalf("no user: %v %+v", err, made)
+	}
+}
+
+// servesBrowsers holds that the console shows the server's certificate, asks for none, and speaks HTTP/2.
+func servesBrowsers(t *testing.T, s *server) {
+	t.Helper()
+	link := decode[api.LoginLink](t, s, "console", "open").URL
+	asked := false
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
+		RootCAs: s.roots(t), MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			asked = true
+			return &tls.Certificate{}, nil
+		},
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := (&http.Client{Timeout: agentTimeout, Transport: transport}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(page.Body)
+	if err = errors.Join(err, page.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if page.StatusCode != http.StatusOK || page.Proto != "HTTP/2.0" || asked || !strings.Contains(string(text), "<title>Tutti") {
+		t.Errorf("%s: %s %s, asked for a certificate: %t\n%s", link, page.Proto, page.Status, asked, text)
 	}
 }
 

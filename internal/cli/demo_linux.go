@@ -16,7 +16,8 @@ var demoCommand = verb[demoCommandInput]{
 below that directory, and show what the server knows of them. Then a tutti agent starts beside each of the two, simulated
 nodes join, Puppet runs, a task and commands are ordered from the server, and actions ask nodes how they are. A commit reaches the
 nodes that it touches. In the end a change of a template is previewed and released in waves; another one is stopped by its failures
-and taken back. With less than a hundred simulated nodes the first one is taken back instead. Everything is removed at the end.
+and taken back. With less than a hundred simulated nodes the first one is taken back instead. A link that it prints opens the
+console in a browser, once and within a minute; tutti console open prints another. Everything is removed at the end.
 
 It needs Debian's packages puppet-agent, git and puppet-module-puppetlabs-{concat,inifile,stdlib}.`,
 	example: "  tutti demo\n  tutti demo --keep --nodes 2000      # stays up until Ctrl-C",

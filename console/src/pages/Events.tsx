@@ -12,23 +12,22 @@ import { commandLine, count, many, visible } from '../ui/words';
 const kept = 5000;
 
 const columns: Column<Event>[] = [
-  { key: 'time', title: 'When', width: '92px', cell: (e) => <Time at={e.time} /> },
+  { key: 'time', title: 'When', width: '92px', from: 600, cell: (e) => <Time at={e.time} /> },
   {
     key: 'node',
     title: 'Node',
-    width: 'minmax(120px, 1.2fr)',
+    width: 'minmax(100px, 1.2fr)',
     cell: (e) => (
       <Link to={nodeAddress(e.node)} className="plain">
         {e.node}
       </Link>
     ),
   },
-  { key: 'status', title: 'State', width: '112px', cell: (e) => <State of={e.status || e.kind} /> },
+  { key: 'status', title: 'State', width: '106px', cell: (e) => <State of={e.status || e.kind} /> },
   {
     key: 'resource',
     title: 'Resource',
-    width: 'minmax(120px, 1.5fr)',
-    from: 600,
+    width: 'minmax(100px, 1.5fr)',
     cell: (e) => {
       const text = e.type
         ? visible(`${e.type}[${e.title ?? ''}]`)
@@ -54,7 +53,7 @@ const columns: Column<Event>[] = [
     key: 'place',
     title: 'Place',
     width: 'minmax(90px, 1fr)',
-    from: 900,
+    from: 1200,
     cell: (e) => (
       <span className="mono" title={e.file}>
         {e.file ? `${e.file.split('/').slice(-2).join('/')}:${e.line ?? ''}` : '–'}
@@ -124,7 +123,7 @@ export function Events() {
         </Button>
       }
     >
-      <Group gap="xs" align="flex-end">
+      <Group gap="xs" align="flex-end" className="filters">
         <TextInput
           label="Node"
           data-filter
@@ -155,7 +154,7 @@ export function Events() {
           placeholder="any"
           clearable
           clearButtonProps={{ 'aria-label': 'Any kind' }}
-          data={['resource', 'begin', 'end', 'missing', 'alarm']}
+          data={['resource', 'begin', 'end', 'missing', 'alarm', 'startup', 'connect', 'shutdown', 'disconnect']}
           value={search.kind ?? null}
           onChange={(v) => set({ kind: v ?? '' })}
         />

@@ -29,7 +29,7 @@ import {
   Time,
   Whisper,
 } from '../ui/parts';
-import { commandLine, count, duration, many, visible, wordOf } from '../ui/words';
+import { commandLine, count, duration, many, titleOf, visible, wordOf } from '../ui/words';
 
 const over = ['finished', 'failed', 'stopped'];
 
@@ -80,7 +80,7 @@ export function JobPage() {
       name={`Job ${id}`}
       title={
         <Group gap="sm">
-          <span>{job.title}</span>
+          <span>{titleOf(job)}</span>
           <State of={job.state} />
           {link === 'lost' && <State of="lost">reconnecting</State>}
         </Group>
@@ -107,7 +107,7 @@ export function JobPage() {
         value={view}
         onChange={(v) => change({ view: v === 'runs' ? '' : v })}
       />
-      {view === 'runs' ? <RunsOf job={job} fresh={runs} /> : <Output job={id} />}
+      {view === 'runs' ? <RunsOf job={job} fresh={runs} /> : <Output job={id} over={over.includes(job.state)} />}
       <CommandLine line={commandLine('job', over.includes(job.state) ? 'show' : 'watch', id)} />
       <Whisper text={`${job.state}: ${told(job)}`} />
     </Page>
@@ -121,19 +121,20 @@ function told(job: Job): string {
     .join(', ');
 }
 
+/** The states of runs, what needs somebody first. */
 const order = [
-  'succeeded',
+  'failed',
+  'lost',
+  'errored',
+  'timed_out',
+  'refused',
+  'killed',
+  'offline',
+  'skipped',
   'running',
   'sent',
   'waiting',
-  'skipped',
-  'offline',
-  'killed',
-  'refused',
-  'timed_out',
-  'errored',
-  'lost',
-  'failed',
+  'succeeded',
 ];
 
 function Numbers({ job }: { job: Job }) {
@@ -253,7 +254,7 @@ function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }
   );
 }
 
-function Output({ job }: { job: string }) {
+function Output({ job, over: ended }: { job: string; over: boolean }) {
   const list = useList('job.output', { job }, { every: 10_000 });
   const blocks = useMemo(() => {
     const byNode = new Map<string, string[]>();
@@ -267,7 +268,15 @@ function Output({ job }: { job: string }) {
   }, [list.rows]);
   if (list.error) return <Failure error={list.error} again={list.again} />;
   if (list.loading) return <Coming />;
-  if (blocks.length === 0) return <Empty title="Nothing was written yet" />;
+  if (blocks.length === 0) {
+    return (
+      <div className="page-scroll">
+        <Empty title={ended ? 'No run wrote anything' : 'Nothing was written yet'}>
+          <Text size="sm">What tasks, commands and scripts write is here. What Puppet did is in the node’s runs.</Text>
+        </Empty>
+      </div>
+    );
+  }
   return (
     <Stack gap="sm" className="page-scroll">
       {blocks.slice(0, 200).map(([text, nodes]) => (

@@ -4,7 +4,7 @@ import { Link, useGo, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
 import { Group, Select, Text, TextInput } from '../ui/kit';
 import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
-import { commandLine, count } from '../ui/words';
+import { commandLine, count, titleOf } from '../ui/words';
 
 const columns: Column<Job>[] = [
   {
@@ -18,7 +18,12 @@ const columns: Column<Job>[] = [
       </Link>
     ),
   },
-  { key: 'title', title: 'What', width: 'minmax(110px, 2fr)', cell: (j) => <span title={j.title}>{j.title}</span> },
+  {
+    key: 'title',
+    title: 'What',
+    width: 'minmax(110px, 2fr)',
+    cell: (j) => <span title={titleOf(j)}>{titleOf(j)}</span>,
+  },
   { key: 'state', title: 'State', width: '110px', cell: (j) => <State of={j.state} /> },
   { key: 'kind', title: 'Kind', width: '90px', from: 900, cell: (j) => j.kind },
   { key: 'nodes', title: 'Nodes', width: '70px', end: true, from: 600, cell: (j) => count(j.nodes) },
@@ -28,8 +33,10 @@ const columns: Column<Job>[] = [
     width: '80px',
     end: true,
     from: 600,
-    cell: (j) =>
-      count(Object.entries(j.counts ?? {}).reduce((sum, [state, n]) => sum + (well.includes(state) ? 0 : n), 0)),
+    cell: (j) => {
+      const bad = Object.entries(j.counts ?? {}).reduce((sum, [state, n]) => sum + (well.includes(state) ? 0 : n), 0);
+      return <span className={bad > 0 ? 'many-bad' : undefined}>{count(bad)}</span>;
+    },
   },
   { key: 'actor', title: 'By', width: 'minmax(80px, 1fr)', from: 900, cell: (j) => j.actor },
   { key: 'at', title: 'Ordered', width: '100px', from: 600, cell: (j) => <Time at={j.created_at} /> },
@@ -69,7 +76,7 @@ export function Jobs() {
   const some = Object.values(filter).some(Boolean);
   return (
     <Page title="Jobs" name="Jobs">
-      <Group gap="xs">
+      <Group gap="xs" className="filters">
         <Select
           label="State"
           w={150}

@@ -5,16 +5,25 @@ import { useGo } from '../routes/router';
 import { Button, Paper, PasswordInput, Stack, Text, TextInput, Title } from '../ui/kit';
 import { CommandLine, Failure } from '../ui/parts';
 
+const codeOfAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code');
+
 /** The page of a link: its code logs in, once. Without a code it is the form. */
 export function LoginPage() {
   const { session, again } = useSession();
   const go = useGo();
   const [error, setError] = useState<Refusal | null>(null);
-  const tried = useRef(false);
-  const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
+  const tried = useRef('');
+  const [code, setCode] = useState(codeOfAddress);
   useEffect(() => {
-    if (!code || tried.current) return;
-    tried.current = true;
+    // A link that is opened where this page is already changes the address, and loads nothing.
+    const follow = () => setCode((before) => codeOfAddress() ?? before);
+    window.addEventListener('hashchange', follow);
+    return () => window.removeEventListener('hashchange', follow);
+  }, []);
+  useEffect(() => {
+    if (!code || tried.current === code) return;
+    tried.current = code;
+    setError(null);
     window.history.replaceState(null, '', '/login'); // the code is of no use to the next one who sits here
     logIn({ code }).then(
       async () => {
@@ -25,7 +34,7 @@ export function LoginPage() {
     );
   }, [code, again, go]);
   useEffect(() => {
-    if (session && !code && !tried.current) go('/', {}, true);
+    if (session && !code) go('/', {}, true);
   }, [session, code, go]);
   return (
     <main>

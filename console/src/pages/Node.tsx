@@ -56,7 +56,7 @@ export function NodePage() {
     >
       {node.error && <Failure error={node.error} again={() => void node.refetch()} />}
       {n && (
-        <Group gap="md" fz="sm">
+        <Group gap="4px 16px" fz="sm">
           <Connection node={n} />
           <span>
             reported <Time at={n.report_at} />

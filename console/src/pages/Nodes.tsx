@@ -26,7 +26,7 @@ const columns: Column<Node>[] = [
   {
     key: 'name',
     title: 'Node',
-    width: 'minmax(150px, 2fr)',
+    width: 'minmax(170px, 2fr)',
     order: 'name',
     cell: (n) => (
       <Link to={nodeAddress(n.name)} className="plain">
@@ -49,7 +49,7 @@ const columns: Column<Node>[] = [
     from: 600,
     cell: (n) => <Time at={n.report_at} />,
   },
-  { key: 'connected', title: 'Agent', width: 'minmax(120px, 1fr)', from: 600, cell: (n) => <Connection node={n} /> },
+  { key: 'connected', title: 'Agent', width: 'minmax(150px, 1fr)', from: 600, cell: (n) => <Connection node={n} /> },
   {
     key: 'environment',
     title: 'Environment',
@@ -61,7 +61,7 @@ const columns: Column<Node>[] = [
     key: 'catalog',
     title: 'Catalog',
     width: '110px',
-    from: 900,
+    from: 1200,
     cell: (n) => <span className="mono">{n.catalog_digest?.slice(0, 10) ?? '–'}</span>,
   },
 ];
@@ -75,7 +75,7 @@ export function Connection({ node }: { node: Node }) {
       </State>
     );
   }
-  return <State of="waiting">none</State>;
+  return <State of="waiting">never connected</State>;
 }
 
 /** The list of nodes: the server filters, sorts, counts and pages it. */
@@ -155,7 +155,7 @@ export function Nodes() {
           change({ where: typed }, false);
         }}
       >
-        <Group gap="xs" align="flex-end">
+        <Group gap="xs" align="flex-end" className="filters">
           <TextInput
             data-filter
             style={{ flex: '1 1 260px' }}

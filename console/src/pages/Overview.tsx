@@ -5,7 +5,7 @@ import { mayDo, useSession } from '../data/session';
 import { Link, nodeAddress } from '../routes/router';
 import { Group, SimpleGrid, Stack, Table, Text, Title } from '../ui/kit';
 import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
-import { count, many, runStates } from '../ui/words';
+import { count, many, runStates, titleOf } from '../ui/words';
 
 /** The fleet in one look: what failed first, what goes on, what waits. */
 export function Overview() {
@@ -67,7 +67,9 @@ function Counts({ counts }: { counts: NodeCounts }) {
       <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} mt="md" spacing="sm">
         {parts.map((p) => (
           <Link key={p.state} to="/nodes" search={{ state: p.state }} className="plain">
-            <div className="number">{count(p.n)}</div>
+            <div className="number" data-zero={p.n === 0}>
+              {count(p.n)}
+            </div>
             <State of={p.state} />
           </Link>
         ))}
@@ -168,7 +170,7 @@ function Work() {
             <Table.Tr key={j.id}>
               <Table.Td>
                 <Link to={`/jobs/${j.id}`}>
-                  {j.id} {j.title}
+                  {j.id} {titleOf(j)}
                 </Link>
                 <Text size="xs" c="dimmed">
                   {many(j.nodes, 'node')}, {j.actor}, <Time at={j.created_at} />

@@ -10,7 +10,7 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   order?: string; // what the server calls this order
   end?: boolean; // numbers line up at the end
-  from?: number; // the narrowest window, in pixels, that shows it
+  from?: 600 | 900 | 1200; // the narrowest window, in pixels, that shows it
 }
 
 interface Props<T> {
@@ -33,9 +33,10 @@ const rowHeight = 38;
 export function DataTable<T>(props: Props<T>) {
   const scroll = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(-1);
+  const widest = useMediaQuery('(min-width: 1200px)', window.innerWidth >= 1200);
   const wide = useMediaQuery('(min-width: 900px)', window.innerWidth >= 900);
   const middle = useMediaQuery('(min-width: 600px)', window.innerWidth >= 600);
-  const room = wide ? 900 : middle ? 600 : 0;
+  const room = widest ? 1200 : wide ? 900 : middle ? 600 : 0;
   const columns = props.columns.filter((c) => (c.from ?? 0) <= room);
   const virtual = useVirtualizer({
     count: props.rows.length,

@@ -51,6 +51,11 @@ export function wordOf(state: string): Word {
   return runStates[state] ?? { text: state.replaceAll('_', ' '), tone: others[state] ?? 'calm', means: '' };
 }
 
+/** What a job does, in a word or two. A run of Puppet needs no other title. */
+export function titleOf(job: { title: string; kind: string }): string {
+  return job.title ? visible(job.title) : job.kind === 'puppet' ? 'Puppet run' : job.kind;
+}
+
 export function count(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 }

@@ -151,7 +151,7 @@ func TestOrdersAndStatesThatAreNone(t *testing.T) {
 		"/nodes?order=--name":        "order must be",
 		"/nodes?order=state&after=x": "after",
 		"/nodes?state=green":         `state: \"green\" is none of failed, corrective, changed, pending, unchanged, none`,
-		"/node-summary?state=green": `state: \"green\" is none of failed, corrective, changed, pending, unchanged, none`,
+		"/node-summary?state=green":  `state: \"green\" is none of failed, corrective, changed, pending, unchanged, none`,
 	} {
 		if w := b.call(admin, http.MethodGet, api.Prefix+query, nil); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)

@@ -46,7 +46,7 @@ func (s *Queue) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.C
 	columns := "c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.")
 	rows, err := collect(ctx, s.reads, scanCompilation, "SELECT "+columns+` FROM compilations c
 		JOIN nodes n ON n.certname = c.certname AND n.environment = c.environment
-		WHERE c.state = 'failed' AND c.staged = 0 AND c.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
+		WHERE c.state = 'failed' AND c.staged = 0 AND n.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
 			AND o.state IN ('done', 'failed') AND o.staged = 0 AND o.id > c.id)`, list)
 	broken := make(map[fleet.Certname]compile.Compilation, len(rows))

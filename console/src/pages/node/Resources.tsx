@@ -10,7 +10,7 @@ import { count, visible } from '../../ui/words';
 const nameOf = (r: Resource) => `${r.type}[${r.title}]`;
 
 const columns = (open: (r: Resource) => void): Column<Resource>[] => [
-  { key: 'type', title: 'Type', width: 'minmax(90px, 1fr)', from: 600, cell: (r) => r.type },
+  { key: 'type', title: 'Type', width: 'minmax(80px, 1fr)', cell: (r) => r.type },
   {
     key: 'title',
     title: 'Title',
@@ -26,7 +26,11 @@ const columns = (open: (r: Resource) => void): Column<Resource>[] => [
     title: 'Place',
     width: 'minmax(110px, 2fr)',
     from: 600,
-    cell: (r) => <span className="mono">{r.file ? `${r.file}${r.line ? `:${r.line}` : ''}` : '–'}</span>,
+    cell: (r) => (
+      <span className="mono" title={r.file}>
+        {r.file ? `${r.file.split('/').slice(-2).join('/')}${r.line ? `:${r.line}` : ''}` : '–'}
+      </span>
+    ),
   },
 ];
 

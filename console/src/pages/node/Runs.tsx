@@ -14,7 +14,13 @@ export default function Runs({ name }: { name: string }) {
 }
 
 const stateOf = (r: Report) =>
-  r.status === 'failed' ? 'failed' : r.noop && r.noop_pending ? 'pending' : r.corrective_change ? 'corrective' : r.status;
+  r.status === 'failed'
+    ? 'failed'
+    : r.noop && r.noop_pending
+      ? 'pending'
+      : r.corrective_change
+        ? 'corrective'
+        : r.status;
 
 function RunList({ name }: { name: string }) {
   const [, change] = useSearch();

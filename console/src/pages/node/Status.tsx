@@ -127,9 +127,9 @@ function Failed({ failure, below }: { failure: FailedResource; below: Map<string
         <Text fw={600} span>
           {visible(failure.resource)}
         </Text>
-        <At file={failure.file} line={failure.line} />
       </Group>
       <pre className="output">{visible(failure.message)}</pre>
+      <At file={failure.file} line={failure.line} />
       <Tree because={failure.resource} below={below} />
     </div>
   );
