@@ -2,7 +2,7 @@ import type { Job } from '../api/client';
 import { useList } from '../data/query';
 import { Link, useGo, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
-import { Group, Select, Text, TextInput } from '../ui/kit';
+import { Button, Group, Select, Text, TextInput } from '../ui/kit';
 import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
 import { commandLine, count, titleOf } from '../ui/words';
 
@@ -44,7 +44,15 @@ const columns: Column<Job>[] = [
 
 const well = ['waiting', 'sent', 'running', 'succeeded'];
 
-export function JobTable({ filter, empty }: { filter: Record<string, string | undefined>; empty: string }) {
+export function JobTable({
+  filter,
+  empty,
+  all,
+}: {
+  filter: Record<string, string | undefined>;
+  empty: string;
+  all?: () => void;
+}) {
   const go = useGo();
   const list = useList('job.list', filter, { every: 10_000 });
   if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
@@ -60,8 +68,16 @@ export function JobTable({ filter, empty }: { filter: Record<string, string | un
       empty={
         list.loading ? null : (
           <Empty title={empty}>
-            <Text size="sm">Choose nodes, and run Puppet on them.</Text>
-            <Link to="/nodes">Nodes</Link>
+            {all ? (
+              <Button variant="default" size="xs" onClick={all}>
+                Show all jobs
+              </Button>
+            ) : (
+              <>
+                <Text size="sm">Choose nodes, and run Puppet on them.</Text>
+                <Link to="/nodes">Nodes</Link>
+              </>
+            )}
           </Empty>
         )
       }
@@ -105,7 +121,11 @@ export function Jobs() {
           onChange={(e) => change({ actor: e.currentTarget.value })}
         />
       </Group>
-      <JobTable filter={filter} empty={some ? 'No job is like that' : 'Nothing was ordered yet'} />
+      <JobTable
+        filter={filter}
+        empty={some ? 'No job is like that' : 'Nothing was ordered yet'}
+        all={some ? () => change({ state: '', kind: '', actor: '' }) : undefined}
+      />
       <CommandLine
         line={commandLine(
           'job',

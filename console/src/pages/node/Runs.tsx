@@ -39,7 +39,14 @@ function RunList({ name }: { name: string }) {
     },
     { key: 'state', title: 'State', width: '130px', cell: (r) => <State of={stateOf(r)} /> },
     { key: 'changed', title: 'Changed', width: '80px', end: true, from: 600, cell: (r) => count(r.counts.changed) },
-    { key: 'failed', title: 'Failed', width: '70px', end: true, from: 600, cell: (r) => count(r.counts.failed) },
+    {
+      key: 'failed',
+      title: 'Failed',
+      width: '70px',
+      end: true,
+      from: 600,
+      cell: (r) => <span className={r.counts.failed > 0 ? 'many-bad' : undefined}>{count(r.counts.failed)}</span>,
+    },
     { key: 'skipped', title: 'Skipped', width: '80px', end: true, from: 900, cell: (r) => count(r.counts.skipped) },
     { key: 'took', title: 'Took', width: '80px', end: true, cell: (r) => duration(r.seconds) },
     {
