@@ -39,7 +39,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("run %d: %s", i+1, run[0])
 		}
 	}
-	link := regexp.MustCompile(`(?m)^\$ tutti console open\nhttp://127\.0\.0\.1:\d+/login#code=\S+\nThe link logs in once, within a minute\. Another one: TUTTI_DATA=\S+ \S+ console open$`)
+	link := regexp.MustCompile(`(?m)^\$ tutti console open\nhttp://localhost:\d+/login#code=\S+\nThe link logs in once, within a minute\. Another one: TUTTI_DATA=\S+ \S+ console open$`)
 	if !link.MatchString(r.out) {
 		t.Errorf("no link into the console is told:\n%s", r.out[:min(len(r.out), 3000)])
 	}

@@ -127,8 +127,10 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) areas(c Config) []area {
 	follow := &streams{gate: h.gate, log: c.Log, stopping: c.Stopping}
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, ends: c.CertificateEnds, presences: c.Presences}
-	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences,
-		runs: c.Runs, breakages: c.Breakages}
+	chosen := &selector{
+		gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences,
+		runs: c.Runs, breakages: c.Breakages,
+	}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
 	delivered := &deliveries{
 		gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses,
