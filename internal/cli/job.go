@@ -271,18 +271,37 @@ func targetsText(t api.JobTargets) string {
 	if len(t.Nodes) > 0 {
 		words = append(words, someNames(t.Nodes, shownNames))
 	}
-	if t.Group != "" {
-		words = append(words, "group "+t.Group)
-	}
-	if t.Query != "" {
-		words = append(words, "query "+t.Query)
-	}
-	if t.App != "" {
-		words = append(words, "application "+t.App)
+	for _, named := range []struct{ what, name string }{{"group", t.Group}, {"query", t.Query}, {"application", t.App}} {
+		if named.name != "" {
+			words = append(words, named.what+" "+named.name)
+		}
 	}
 	text := strings.Join(words, "; ")
 	if len(t.Exclude) > 0 {
 		text += "; not " + someNames(t.Exclude, shownNames)
+	}
+	if t.Filter != nil {
+		text += filterText(*t.Filter)
+	}
+	if t.Limit != "" {
+		text += "; at most " + t.Limit
+	}
+	return text
+}
+
+// filterText is conditions as the flags that gave them.
+func filterText(f api.NodeFilter) string {
+	text, selected := "", []string(nil)
+	if f.Select != "" {
+		selected = []string{f.Select}
+	}
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{{"fact", f.Facts}, {"class", f.Classes}, {"module", f.Modules}, {"name", f.Names}, {"with", f.Words}, {"select", selected}} {
+		for _, value := range flag.values {
+			text += "; --" + flag.name + " " + value
+		}
 	}
 	return text
 }

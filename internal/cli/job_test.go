@@ -468,3 +468,18 @@ func TestCompletionOfJobsNodesAndTasks(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetsOfAJob(t *testing.T) {
+	t.Parallel()
+	for want, targets := range map[string]api.JobTargets{
+		"all nodes": {All: true},
+		"a, b; group Web; query nodes{}; application Shop; not x": {Nodes: []string{"a", "b"}, Group: "Web", Query: "nodes{}", App: "Shop", Exclude: []string{"x"}},
+		"all nodes; --fact a=1; --fact b>2; --class web; --module disk; --name /x/; --with c d=1; --select not e; at most 5%": {All: true, Limit: "5%", Filter: &api.NodeFilter{
+			Facts: []string{"a=1", "b>2"}, Classes: []string{"web"}, Modules: []string{"disk"}, Names: []string{"/x/"}, Words: []string{"c d=1"}, Select: "not e",
+		}},
+	} {
+		if got := targetsText(targets); got != want {
+			t.Errorf("%+v: %s, want %s", targets, got, want)
+		}
+	}
+}

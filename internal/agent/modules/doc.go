@@ -32,6 +32,11 @@
 // The files lie where the transaction has its place. The agent's own binary makes them, runs the program, and prints what became of it
 // (Main): it is the program that a Runner watches over, and the module's program belongs to its group, so that both end together.
 //
+// # Questions
+//
+// An action that says that it only reads answers blocking requests without a record of them: its program runs below the agent, ends with it and with the
+// action's time, and its files are removed. So many a module are answered at a time: 8. What is no blocking request is an order like any other.
+//
 // # Before each use
 //
 // The files of a module are looked at before each use. If one was changed, the module is read anew; if it describes itself as before,

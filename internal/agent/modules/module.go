@@ -21,7 +21,7 @@ type contract func(a action.Action, results *action.Schema, into *orders.Action)
 
 // module makes orders of what a module says of itself.
 func (s state) module(by contract) (orders.Module, error) {
-	described := s.described
+	described, places := s.described, make(chan struct{}, maxReading)
 	actions := map[string]orders.Action{}
 	for _, a := range described.Actions {
 		input, err := action.Compile(a.Input)
@@ -34,6 +34,9 @@ func (s state) module(by contract) (orders.Module, error) {
 		}
 		one := orders.Action{Timeout: a.Timeout.Duration(), Check: func(params jsontext.Value) error { return input.Check(params) }}
 		by(a, results, &one)
+		if a.ReadOnly {
+			reads(&one, places)
+		}
 		actions[a.Name] = one
 	}
 	return orders.Module{Name: described.Name, Description: &described, Actions: actions}, nil

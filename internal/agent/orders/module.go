@@ -98,7 +98,7 @@ func (b *modules) find(o Order) (a Action, err error) {
 }
 
 // Action is one thing that an agent can be asked to do. Exactly one of Answer, Read,
-// Prepare and Do is there. Only actions with Answer are blocking only.
+// Prepare and Do is there, but Read may be beside Prepare: then only blocking requests are read. Only actions with Answer are blocking only.
 type Action struct {
 	Lane    Lane
 	Timeout time.Duration // how long it may take once it has its turn; 0: as long as any order

@@ -32,14 +32,53 @@ func (e *Engine) answerRead(ctx context.Context, o Order, a Action, subject stri
 	case cause != nil:
 		return // the engine is closed
 	}
-	text := e.answers.reason(ctx, o.label(), err)
+	text := e.textOf(ctx, o, err)
 	e.audit(ctx, o, subject, "failed", text)
 	e.answers.send(ctx, e.answers.failure(o, err, text))
 }
 
+// textOf is what is told of a question that failed, which is logged.
+func (e *Engine) textOf(ctx context.Context, o Order, err error) string {
+	told, ok := errors.AsType[*concluded](err)
+	if !ok {
+		return e.answers.reason(ctx, o.label(), err)
+	}
+	if told.err != nil {
+		e.answers.logFailure(ctx, o.label(), told.err)
+	}
+	return told.text
+}
+
+// concluded is an error whose text is the whole answer.
+type concluded struct {
+	text string
+	err  error // for the node's log; nil: what a program left is all there is
+}
+
+func (c *concluded) Error() string { return c.text }
+
+// Concluded makes the answer to a question of what a program left that was run for it, or of why there is none: in the words in which a
+// transaction of the same action is told of. The cause of a ctx that is done is its error.
+func (a Action) Concluded(ctx context.Context, o Order, left Output, err error) (jsontext.Value, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &concluded{describe(o.label(), err), err}
+	}
+	if a.Ended != nil {
+		a.Ended(ctx, left)
+	}
+	results, err := resultsOf(o.label(), a, left)
+	if _, aborted := errors.AsType[*Aborted](err); err == nil || aborted {
+		return results, err
+	}
+	return nil, &concluded{text: err.Error()}
+}
+
 // inside is the work that is done inside the agent; nil: a program does it.
 func (a Action) inside() func(context.Context, Order) (Output, error) {
-	if a.Read == nil {
+	if a.Read == nil || a.Prepare != nil {
 		return a.Do
 	}
 	return func(ctx context.Context, o Order) (Output, error) {
@@ -51,7 +90,7 @@ func (a Action) inside() func(context.Context, Order) (Output, error) {
 
 // results makes the results of what was left; nil: a pxp.Outcome.
 func (a Action) results() func(Output) (jsontext.Value, error) {
-	if a.Read != nil {
+	if a.Read != nil && a.Prepare == nil {
 		return Results
 	}
 	return a.Results

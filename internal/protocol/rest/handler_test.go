@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +25,8 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
-	"github.com/tutti-project/tutti/internal/codecheck"
-	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/event/eventtest"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
@@ -49,180 +45,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
-
-// codeParts is rest.Code over fakes.
-// someEngines is rest.Engines: one that works, which is the default, and one that is broken.
-type someEngines struct{}
-
-func (someEngines) Engines() []api.Engine {
-	return []api.Engine{
-		{Name: "system", Default: true, Puppet: "7.23.0", Ruby: "3.1.2", JIT: true, Interpreter: "/usr/bin/ruby"},
-		{Name: "puppet8", Interpreter: "/opt/puppet8/bin/ruby", Trouble: "there is no Ruby with Puppet"},
-	}
-}
-
-type codeParts struct {
-	*code.Library
-	*codetest.Store
-}
-
-// Deploy finds a mistake in whatever comes from a directory called broken.
-func (c codeParts) Deploy(ctx context.Context, d code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
-	if mode == codecheck.Unchecked || d.Origin != "broken" {
-		version, err := c.Library.Deploy(ctx, d)
-		return version, nil, err
-	}
-	wrong := codecheck.Finding{Level: codecheck.Mistake, File: "site.pp", Line: 3, Message: "wrong"}
-	report := codecheck.Report{Environment: d.Environment, Files: 2, Findings: []codecheck.Finding{wrong}}
-	if mode == codecheck.Forced {
-		report.Forced = true
-		version, err := c.Library.Deploy(ctx, d)
-		return version, &report, err
-	}
-	return code.Version{}, nil, fault.Wrap(fault.Conflict, &codecheck.Refused{Report: report}, "a mistake")
-}
-
-// Manifest implements rest.Code.
-func (c codeParts) Manifest(ctx context.Context, _ fleet.Environment, version fleet.Digest) (code.Manifest, error) {
-	return c.Library.Manifest(ctx, version)
-}
-
-// Inspect finds nothing.
-func (codeParts) Inspect(_ context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
-	return codecheck.Report{Environment: env, Version: version}, nil
-}
-
-// Found says that nothing was checked.
-func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codecheck.Report, error) {
-	return nil, nil
-}
-
-// Status says that one of three nodes fails, one sent no facts, and two have a catalog of the version.
-func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
-	version, err := c.Refresh(ctx, env)
-	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
-	return version, compile.CodeStatus{
-		Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong},
-		Unknown: 1, NoFacts: []fleet.Certname{"new-1"}, Of: []fleet.Certname{"db-1", "web-1"},
-	}, err
-}
-
-// asker answers every question with one node, or with the rows it has for its PQL;
-// the real one is tested in store/sql.
-type asker struct{ rows map[string][]string }
-
-func (a asker) Ask(ctx context.Context, q inventory.Question, each func(json.RawMessage) error) error {
-	switch q.Query.Query().Entity {
-	case "edges": // longer than any buffer, and then it fails
-		if err := fill(each); err != nil {
-			return err
-		}
-		return fault.Later(time.Second, "the query took too long")
-	case "factsets": // longer than any buffer, and then nothing until the asker has gone
-		if err := fill(each); err != nil {
-			return err
-		}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	if rows, ok := a.rows[q.Query.Query().String()]; ok {
-		for _, row := range rows {
-			if err := each(json.RawMessage(row)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if q.Counted != nil {
-		q.Counted(1)
-	}
-	return each(json.RawMessage(`{"certname":"web-1"}`))
-}
-
-// fill gives more rows than any buffer holds.
-func fill(each func(json.RawMessage) error) error {
-	for range 10_000 {
-		if err := each(json.RawMessage(`{"source_title":"/some/file/that/is/somewhere"}`)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMessage) error) error {
-	return nil
-}
-
-// asked are the answers to questions that are not about web-1 alone.
-var asked = map[string][]string{
-	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`},
-}
-
-// present says that web-1's agent is connected.
-type present struct{}
-
-// broken is one node whose catalog does not compile.
-type broken struct{}
-
-func (broken) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
-	if !slices.Contains(nodes, "web-1") {
-		return nil, nil
-	}
-	return map[fleet.Certname]compile.Compilation{"web-1": {Node: "web-1", Version: "v", Err: &compile.Error{
-		Cause:   compile.CauseCode,
-		Message: "Syntax error at '}' (file: /etc/puppetlabs/code/environments/production/site.pp, line: 3, column: 2) on node web-1",
-		File:    "site.pp", Line: 3,
-	}}}, nil
-}
-
-func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
-	if node == "old-1" {
-		return inventory.Presence{Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1", Shared: "two agents share its certificate"}, true
-	}
-	if node == "n-1" {
-		return inventory.Presence{Since: time.Unix(1_700_000_000, 0), Until: time.Unix(1_700_003_600, 0), Agent: "tutti-agent/2"}, false
-	}
-	if node != "web-1" {
-		return inventory.Presence{}, false
-	}
-	return inventory.Presence{Server: "tutti.test", Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.FixedZone("", 3600)), Agent: "agent/1", Protocol: "PCP 2"}, true
-}
-
-// TestNodesThatAreConnected: both ways to see a node tell of its agent.
-func TestNodesThatAreConnected(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	check(t, b.known.SaveReport(t.Context(), inventory.Report{ID: fleet.DigestOf([]byte("away")), Certname: "away", Environment: "production", Status: "changed", ReceivedAt: time.Now()}))
-	const connected = `"connected":{"server":"tutti.test",` +
-		`"since":"2026-11-21T19:00:00Z","agent":"agent/1","client":"agent","client_version":"1","protocol":"PCP 2"}`
-	for path, want := range map[string]int{"/nodes/web-1": 1, "/nodes/away": 0, "/nodes": 1} {
-		w := b.call(admin, http.MethodGet, api.Prefix+path, nil)
-		if got := strings.Count(w.Body.String(), connected); w.Code != http.StatusOK || got != want || strings.Count(w.Body.String(), `"connected"`) != want {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
-	}
-}
-
-// pxp-agent gives the name of its library; which program that is, and the package that it came with, is said in its place.
-func TestPxpAgentIsNamed(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for _, c := range []struct{ facts, version string }{{`{"a":1}`, ""}, {`{"aio_agent_version":"7.26.0"}`, "puppet-agent 7.26.0"}} {
-		_, _, err := b.known.SaveFacts(t.Context(), inventory.FactSet{Certname: "old-1", Environment: "production", Values: json.RawMessage(c.facts)})
-		check(t, err)
-		var list api.List[api.Node]
-		check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/nodes", nil).Body.Bytes(), &list))
-		var shown api.Node
-		check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/nodes/old-1", nil).Body.Bytes(), &shown))
-		want := &api.Connected{
-			Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1",
-			Client: "pxp-agent", ClientVersion: c.version, Shared: "two agents share its certificate",
-		}
-		if diff := cmp.Diff([]*api.Connected{want, want}, []*api.Connected{list.Items[0].Connected, shown.Connected}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.facts, diff)
-		}
-	}
-}
 
 // bench is a handler over fakes that hold one node, and some users.
 type bench struct {
