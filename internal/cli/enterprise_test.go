@@ -290,9 +290,6 @@ func TestThePageNamesEachFlag(t *testing.T) {
 		for _, f := range flags {
 			ours := strings.TrimLeft(first(f.ours, longNames[f.names[0]], f.names[0]), "-")
 			ours, _, _ = strings.Cut(ours, "=")
-			if action == "code deploy" && f.becomes == same && f.names[0] != "--help" {
-				continue // they come with sources of code
-			}
 			if f.becomes == same || f.becomes == renamed && !strings.Contains(ours, " ") {
 				if all.Lookup(ours) == nil {
 					t.Errorf("%s %s: there is no flag --%s", action, f.names[0], ours)
