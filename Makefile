@@ -181,7 +181,7 @@ $(BIN)/versitygw: tools/versitygw/go.mod # an S3 store for the tests; some minut
 	@mkdir -p $(BIN)
 	cd tools/versitygw && CGO_ENABLED=0 $(GO) build -o ../../$(BIN)/versitygw github.com/versity/versitygw/cmd/versitygw
 
-lint: $(BIN)/golangci-lint ## the linters
+lint: $(BIN)/golangci-lint console-check ## the linters, also of the console, with its types and unit tests
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 
 vulnerabilities: ## look dependencies up in Go's database of vulnerabilities; it needs the network, so it is no part of the check
@@ -218,7 +218,7 @@ verify: generate console ## fail if generated files or go.mod are not what is co
 	git diff --exit-code -- docs go.mod go.sum console/src/api internal/protocol/console/dist
 	@test -z "$$(git status --porcelain -- internal/protocol/console/dist)" || { git status --short -- internal/protocol/console/dist; exit 1; }
 
-check: lint console-check verify test ## all that must hold before a merge
+check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
