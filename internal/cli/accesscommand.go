@@ -35,7 +35,7 @@ var accessShow = verb[api.Nothing]{
 		}
 		text := strings.TrimSpace(string(token))
 		if text == "" {
-			return &fault.Error{Kind: fault.Denied, Detail: "there is no token for " + chosen.server, Hint: "log in: " + c.loginLine()}
+			return &fault.Error{Kind: fault.Denied, Detail: "there is no token for " + chosen.server, Hint: "log in: " + c.tools.loginLine()}
 		}
 		print.Printer{Out: c.system.Out}.Line(text)
 		return nil
@@ -43,8 +43,8 @@ var accessShow = verb[api.Nothing]{
 }
 
 // loginLine is how to log in, in the words of the tool that was called.
-func (a *app) loginLine() string {
-	if a.tools.name != "" {
+func (m toolsMode) loginLine() string {
+	if m.name != "" {
 		return "puppet-access login NAME"
 	}
 	return "tutti login NAME"

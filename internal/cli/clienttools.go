@@ -107,12 +107,12 @@ func (a *app) inTools(tool string) (t target, ok bool, err error) {
 		return target{}, false, err
 	}
 	server, err := serverOf(tools.ServiceURL)
-	ca := a.atHome(tools.CACert)
+	ca := atHome(a.system.Getenv("HOME"), tools.CACert)
 	if ca == "" && exists(puppetCA) {
 		ca = puppetCA
 	}
 	return target{
-		server: server, caFile: ca, tokenFile: first(a.atHome(tools.TokenFile), a.toolsToken()), why: "service-url in " + tools.from,
+		server: server, caFile: ca, tokenFile: first(atHome(a.system.Getenv("HOME"), tools.TokenFile), a.toolsToken()), why: "service-url in " + tools.from,
 	}, true, err
 }
 
@@ -133,9 +133,9 @@ func (a *app) toolsToken() string {
 }
 
 // atHome replaces a ~ at the beginning of a path.
-func (a *app) atHome(path string) string {
+func atHome(home, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(a.system.Getenv("HOME"), rest)
+		return filepath.Join(home, rest)
 	}
 	return path
 }

@@ -217,16 +217,20 @@ func (a *app) fromEnterprise(args []string) ([]string, error) {
 		return args, nil
 	}
 	tool = args[0]
-	action, at := a.actionOf(tool, args)
+	action, at := actionIn(tool, args)
 	flags, known := theirs[action]
 	if !known {
 		return args, nil
 	}
-	return a.translated(action, flags, args, at)
+	line, free, err := a.tools.translated(action, flags, args, at)
+	if err != nil {
+		return nil, err
+	}
+	return a.asTools(action, line, free)
 }
 
-// actionOf finds the action of a command line, which may have flags before it, and where its word is.
-func (a *app) actionOf(tool string, args []string) (action string, at int) {
+// actionIn finds the action of a command line, which may have flags before it, and where its word is.
+func actionIn(tool string, args []string) (action string, at int) {
 	if tool == "query" {
 		return tool, 0
 	}
@@ -251,9 +255,10 @@ func takesValue(tool, name string) bool {
 	return false
 }
 
-// translated is a command line with its flags in our words. The words of the command come first: cobra finds it by them.
-func (a *app) translated(action string, flags []theirFlag, args []string, at int) ([]string, error) {
-	out, free := strings.Fields(action), false
+// translated is a command line with its flags in our words. The words of the command come first: cobra finds it by them. free says that the
+// line wants no environment to hold for all nodes.
+func (m *toolsMode) translated(action string, flags []theirFlag, args []string, at int) (out []string, free bool, err error) {
+	out = strings.Fields(action)
 	for i := 1; i < len(args); i++ {
 		if i == at {
 			continue
@@ -263,7 +268,7 @@ func (a *app) translated(action string, flags []theirFlag, args []string, at int
 			break
 		}
 		name, value, given := apart(args[i])
-		n := slices.IndexFunc(flags, func(f theirFlag) bool { return slices.Contains(f.names, name) && (!f.linked || a.tools.name != "") })
+		n := slices.IndexFunc(flags, func(f theirFlag) bool { return slices.Contains(f.names, name) && (!f.linked || m.name != "") })
 		if n < 0 {
 			out = append(out, args[i])
 			continue
@@ -280,13 +285,13 @@ func (a *app) translated(action string, flags []theirFlag, args []string, at int
 		}
 		if f.value && !given {
 			if i++; i >= len(args) {
-				return nil, usageError{fault.New(fault.Invalid, "%s needs a value; see `tutti %s --help`", name, action)}
+				return nil, false, usageError{fault.New(fault.Invalid, "%s needs a value; see `tutti %s --help`", name, action)}
 			}
 			value = args[i]
 		}
-		words, err := a.inOurs(f, name, value)
+		words, err := m.inOurs(f, name, value)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		free = free || name == "--no-enforce-environment"
 		out = append(out, words...)
@@ -294,7 +299,7 @@ func (a *app) translated(action string, flags []theirFlag, args []string, at int
 	if free {
 		out = slices.DeleteFunc(out, func(word string) bool { return strings.HasPrefix(word, "--environment=") })
 	}
-	return a.asTools(action, out, free)
+	return out, free, nil
 }
 
 // apart takes a flag apart: --name=value, -nvalue.
@@ -313,14 +318,14 @@ func apart(word string) (name, value string, given bool) {
 var longNames = map[string]string{"-n": "--nodes", "-e": "--environment", "-h": "--help", "-w": "--wait"}
 
 // inOurs is one flag in our words.
-func (a *app) inOurs(f theirFlag, name, value string) ([]string, error) {
+func (m *toolsMode) inOurs(f theirFlag, name, value string) ([]string, error) {
 	switch f.becomes {
 	case unused:
 		return nil, nil
 	case refused:
 		return nil, usageError{fault.New(fault.Invalid, "%s means nothing here: %s", name, f.says)}
 	case read:
-		a.tools.config = value
+		m.config = value
 		return nil, nil
 	case worked:
 		return f.work(value), nil

@@ -186,9 +186,9 @@ func (w *watcher) theirVerdict(code int) error {
 		if code != exitDone {
 			word = "Failed!"
 		}
-		text = fmt.Sprintf("\n%s %d/%d runs succeeded.\n", word, good, all)
+		text = fmt.Sprintf("\n%s %s succeeded.\n", word, ofAll(good, all, "runs"))
 	case code == exitDone:
-		text = fmt.Sprintf("\nJob completed. %d/%d nodes succeeded.\n", good, all)
+		text = fmt.Sprintf("\nJob completed. %s succeeded.\n", ofAll(good, all, "nodes"))
 	default:
 		text = fmt.Sprintf("\nJob failed. %s failed, %s succeeded.\n", fault.Count(all-good, "node"), fault.Count(good, "node"))
 	}
@@ -228,3 +228,6 @@ func printTheirTask(to print.Printer, t api.Task) error {
 	}
 	return to.Text(text.String())
 }
+
+// ofAll is a part and the whole as the tools write it, which is in the plural always.
+func ofAll(part, all int, what string) string { return fmt.Sprintf("%d/%d ", part, all) + what }

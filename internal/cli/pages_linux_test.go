@@ -92,7 +92,8 @@ func wrongCommand(cmd *cobra.Command, words []string, rest string) string {
 	before, _, _ := strings.Cut(rest+" ", " -- ")
 	for _, flag := range flagInLine.FindAllStringSubmatch(outsideQuotes(before), -1) {
 		name := strings.TrimLeft(flag[1], "-")
-		if name == "help" || name == "version" || strings.HasPrefix(flag[1], "--") && flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil {
+		theirs := slices.ContainsFunc(theirs[strings.TrimPrefix(cmd.CommandPath(), "tutti ")], func(f theirFlag) bool { return !f.linked && slices.Contains(f.names, flag[1]) })
+		if theirs || name == "help" || name == "version" || strings.HasPrefix(flag[1], "--") && flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil {
 			continue
 		}
 		return cmd.CommandPath() + " has no flag " + flag[1]

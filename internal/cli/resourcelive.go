@@ -158,7 +158,7 @@ func (l *liveResources) take(given api.ActionAnswer) error {
 		}
 		a.Data = nil
 	}
-	l.all = append(l.all, a)
+	l.all, l.kept = append(l.all, a), append(l.kept, a)
 	l.progress()
 	return nil
 }
@@ -334,7 +334,7 @@ func driftText(all []liveDrift) string {
 // printSilent says which nodes told nothing, and why. Where the output is for programs, it is a hint.
 func (l *liveResources) printSilent() error {
 	if l.output == "table" && !l.in.manifest {
-		slices.SortFunc(l.all, func(a, b action.Answer) int { return strings.Compare(string(a.Node), string(b.Node)) })
+		slices.SortFunc(l.kept, func(a, b action.Answer) int { return strings.Compare(string(a.Node), string(b.Node)) })
 		l.action.Aggregates = nil // they sum up what was not held
 		return l.printTogether()
 	}

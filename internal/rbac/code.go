@@ -60,7 +60,7 @@ func (a *Access) NewCode(ctx context.Context, actor fleet.Actor) (Code, error) {
 	now := a.now()
 	t := Token{Owner: actor.Name, Narrowed: actor.Narrowed, ExpiresAt: now.Add(CodeLife)}
 	if actor.Narrowed {
-		asking, err := a.tokenOf(ctx, actor)
+		asking, err := tokenOf(ctx, a.Store, actor)
 		if err != nil {
 			return Code{}, err
 		}
@@ -72,9 +72,9 @@ func (a *Access) NewCode(ctx context.Context, actor fleet.Actor) (Code, error) {
 }
 
 // tokenOf is the token that an actor shows.
-func (a *Access) tokenOf(ctx context.Context, actor fleet.Actor) (Token, error) {
+func tokenOf(ctx context.Context, store Store, actor fleet.Actor) (Token, error) {
 	for page := (Page{Limit: 1000}); ; {
-		tokens, err := a.Store.Tokens(ctx, actor.Name, page)
+		tokens, err := store.Tokens(ctx, actor.Name, page)
 		if err != nil {
 			return Token{}, err
 		}
@@ -91,14 +91,14 @@ func (a *Access) tokenOf(ctx context.Context, actor fleet.Actor) (Token, error) 
 }
 
 // prove makes a token for a name and password, or for the code of a link.
-func (a *Access) prove(ctx context.Context, try Attempt) (Issued, error) {
+func (l Logins) prove(ctx context.Context, try Attempt) (Issued, error) {
 	if try.Code == "" {
-		return a.Login(ctx, try)
+		return l.Access.Login(ctx, try)
 	}
 	if try.Name != "" || try.Password != "" || len(try.Roles) > 0 {
 		return Issued{}, fault.New(fault.Invalid, "a login by code has no name, password and roles: the code says who it is")
 	}
-	return a.Redeem(ctx, try.Code, try.Life)
+	return l.Access.Redeem(ctx, try.Code, try.Life)
 }
 
 // Redeem makes a token for whoever has a login code, as Login does for a name and a password.

@@ -25,7 +25,7 @@ func (l Logins) Knock(ctx context.Context, entry Entry) error {
 // Open logs somebody in. The actor of the record is who the password proves; strangers' failures are bounded.
 func (l Logins) Open(ctx context.Context, entry Entry, try Attempt) (Issued, error) {
 	entry.Actor, entry.Object = try.Name, try.Name // as claimed; the kind says whether it is proven
-	issued, err := l.Access.prove(ctx, try)
+	issued, err := l.prove(ctx, try)
 	if err != nil {
 		entry.ActorKind, entry.Token = fleet.Anonymous, ""
 		l.Audit.Refused(ctx, entry, err)

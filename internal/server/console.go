@@ -82,8 +82,8 @@ func (l *consoleListener) drain(timeout time.Duration) error {
 }
 
 // consoleAt is the address of the console; empty until it is open, or where it is not wanted.
-func (p *parts) consoleAt() string {
-	if d := p.listeners.Load(); d != nil && d.console.Load() != nil {
+func consoleAt(listeners *atomic.Pointer[openListeners]) string {
+	if d := listeners.Load(); d != nil && d.console.Load() != nil {
 		return d.console.Load().address
 	}
 	return ""

@@ -296,7 +296,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if !c.ReuseCatalogs {
 		reuser = nil
 	}
-	settings := compile.DefaultDispatcher(p.workerName(), slots)
+	settings := compile.DefaultDispatcher(workerName(p.data.path), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
@@ -347,9 +347,9 @@ func (p *parts) openCompiler(c Config) (err error) {
 func (p *parts) versions() versions { return versions{p.library, p.store.Versions} }
 
 // workerName is the same after a restart, and no other server's.
-func (p *parts) workerName() string {
+func workerName(data string) string {
 	host, _ := os.Hostname()
-	return fmt.Sprintf("%s:%s", host, filepath.Clean(p.data.path))
+	return fmt.Sprintf("%s:%s", host, filepath.Clean(data))
 }
 
 // close closes what was opened, the last first.

@@ -97,7 +97,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		AuditChain:         p.chain,
 		AuditReads:         func() bool { return p.config.Load().AuditReads },
 		Scopes:             target.Scopes{Inventory: p.store.Queries},
-		Console:            p.consoleAt,
+		Console:            func() string { return consoleAt(&p.listeners) },
 		Entry:              entryOf,
 		RequestID:          requestID,
 		NoteActor:          noteActor,
