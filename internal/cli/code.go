@@ -74,7 +74,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		f.BoolVar(&in.dryRun, "dry-run", false, "of environments of sources: say which would be deployed")
 	},
 	run: func(ctx context.Context, c *call, in *codeDeployInput) error {
-		if fromSources(c.args, in) {
+		if fromSources(c.args, in, c.tools.name) {
 			return deploySources(ctx, c, in)
 		}
 		if in.force && in.noCheck {

@@ -223,9 +223,9 @@ var sourceRemove = verb[api.NameRequest]{
 	}),
 }
 
-// fromSources says whether a deploy means environments of sources, and not a directory or a URL.
-func fromSources(args []string, in *codeDeployInput) bool {
-	return in.all || in.dryRun || in.wait || len(args) != 2
+// fromSources says whether a deploy means environments of sources, and not a directory or a URL. puppet-code knows nothing else.
+func fromSources(args []string, in *codeDeployInput, tool string) bool {
+	return in.all || in.dryRun || in.wait || len(args) != 2 || tool != ""
 }
 
 // deploySources deploys environments from their branches.

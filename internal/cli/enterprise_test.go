@@ -59,6 +59,22 @@ func TestCommandLinesOfClientTools(t *testing.T) {
 	}
 }
 
+// Of two words after deploy, the second one is an environment where puppet-code was typed, and a directory elsewhere.
+func TestTwoWordsOfADeploy(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"tutti": false, "puppet-code": true} {
+		a := &app{system: System{Name: name, Env: []string{"HOME=" + t.TempDir()}}}
+		line := []string{"code", "deploy", "production", "staging"}
+		if name != "tutti" {
+			line = line[1:]
+		}
+		got, err := a.fromEnterprise(line)
+		if err != nil || fromSources(got[2:], &codeDeployInput{}, a.tools.name) != want {
+			t.Errorf("%s: %v, %v: from sources is %t", name, got, err, !want)
+		}
+	}
+}
+
 // What the configuration files say, and which of them wins.
 func TestConfigurationOfClientTools(t *testing.T) {
 	t.Parallel()
@@ -290,9 +306,6 @@ func TestThePageNamesEachFlag(t *testing.T) {
 		for _, f := range flags {
 			ours := strings.TrimLeft(first(f.ours, longNames[f.names[0]], f.names[0]), "-")
 			ours, _, _ = strings.Cut(ours, "=")
-			if action == "code deploy" && f.becomes == same && f.names[0] != "--help" {
-				continue // they come with sources of code
-			}
 			if f.becomes == same || f.becomes == renamed && !strings.Contains(ours, " ") {
 				if all.Lookup(ours) == nil {
 					t.Errorf("%s %s: there is no flag --%s", action, f.names[0], ours)

@@ -54,6 +54,9 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	case fault.Of(err) == fault.Conflict: // the node was purged, or left
 		d.thrownAway(ctx, log, err)
 		return
+	case fault.RetryAfter(err) > 0: // a store that is away or full says so: it passes, and is never the row's fault
+		d.rest(ctx, log, c, err)
+		return
 	case d.strikes.add(c.ID, err) >= d.attempts(c):
 		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
 		c = asFailed(c, gaveUp(c.Attempts, err))

@@ -209,6 +209,50 @@ func TestDispatcherGivesUp(t *testing.T) {
 	})
 }
 
+// A store that is away says when to come back: whoever asks is told so for as long as it lasts, no compilation fails, and the catalog comes
+// by itself when the store does.
+func TestAStoreThatIsAwayFailsNoCompilation(t *testing.T) {
+	t.Parallel()
+	away := fault.Later(5*time.Second, "the store does not answer")
+	for name, fail := range map[string]func(w *world, err error){
+		"documents": func(w *world, err error) { w.docs.Fail(err) },
+		"results":   func(w *world, err error) { w.results.Fail(err) },
+		"the compiler's files": func(w *world, err error) {
+			w.compiler.Play(compiletest.Gives())
+			if err != nil {
+				w.compiler.Play(compiletest.Fails(err))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				fail(w, away)
+				ahead := w.want(t, "ahead", compile.NewCode)
+				defer w.start(t.Context())()
+				for began := time.Now(); time.Since(began) < 3*time.Hour; <-time.After(time.Minute) {
+					_, err := w.service.Catalog(t.Context(), w.ask("a", "t1"))
+					if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) < time.Second || !strings.Contains(fault.Detail(err), "the store does not answer; it is tried again") {
+						t.Fatalf("after %s who asks is told %v, come back in %s", time.Since(began), err, fault.RetryAfter(err))
+					}
+				}
+				fail(w, nil)
+				came := time.Now()
+				until(t, func() bool { return w.row(t, ahead.ID).State == compile.Done })
+				if _, err := w.service.Catalog(t.Context(), w.ask("a", "t1")); err != nil || time.Since(came) > 2*time.Minute {
+					t.Errorf("%s after the store came back: %v", time.Since(came), err)
+				}
+				for _, c := range w.queue.All() {
+					if c.State != compile.Done || c.Err != nil {
+						t.Errorf("row %+v", c)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestDispatcherBoundsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

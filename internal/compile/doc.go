@@ -22,7 +22,8 @@
 // Done and failed rows are history; Prune forgets them. A leased row is held by its worker and attempt: only
 // they can finish it. An attempt ends in one of four ways: a catalog (done); an *Error (failed); something that
 // could not be tried, such as a full disk (the row rests for 1, 2, 4 … 60 s with its Trouble, then comes back,
-// and is failed after MaxAttempts if somebody waits for it, else after AheadMax); or its lease was lost, or its
+// and is failed after MaxAttempts if somebody waits for it, else after AheadMax; never for an error
+// that says when to come back, as of a content store that is away: who waits is told of the trouble); or its lease was lost, or its
 // node was purged or left (the result is thrown away). A lost lease is no attempt, and four attempts for which
 // no compiler was available count as one, because a killed server or a busy machine is not the row's fault. An
 // attempt during which the compiler died counts.

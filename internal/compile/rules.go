@@ -114,8 +114,9 @@ func (c Compilation) Close(row Compilation) (Compilation, error) {
 // Returned is a row whose lease ended without a result; see Queue.ReturnLeases. Where one is Wanted of the same node,
 // environment, version and reach, both become one: it has the ID of one of them, and the other is gone.
 func (c Compilation) Returned(now time.Time, maxAttempts int, wanted *Compilation) Compilation {
+	rested := !c.RestsUntil.IsZero()
 	c.RestsUntil = time.Time{}
-	if c.Attempts >= maxAttempts {
+	if c.Attempts >= maxAttempts && !rested {
 		c.State, c.FinishedAt, c.Err = Failed, now, Exhausted(c.Attempts)
 		return c
 	}

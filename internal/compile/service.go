@@ -189,6 +189,9 @@ func (s *Service) obtain(ctx, patience context.Context, a Ask, transaction strin
 		return c, ctx.Err()
 	case patience.Err() != nil && !finished(c):
 		s.count.later.Add(1)
+		if time.Now().Before(c.RestsUntil) {
+			return c, s.inTrouble(ctx, a, c)
+		}
 		return c, s.comeBack(ctx, a)
 	}
 	return c, err
@@ -263,6 +266,12 @@ func (s *Service) Finished(c Compilation) {
 func (s *Service) comeBack(ctx context.Context, a Ask) error {
 	after := retryAfter(s.measure(ctx), rand.Float64()) //nolint:gosec // only spreads a crowd
 	return fault.Later(after, "the catalog of %s is being compiled, come back in %s", a.Node, after)
+}
+
+// inTrouble tells a node that its catalog could not be tried, and when to ask again.
+func (s *Service) inTrouble(ctx context.Context, a Ask, c Compilation) error {
+	after := retryAfter(s.measure(ctx), rand.Float64()) //nolint:gosec // only spreads a crowd
+	return fault.Later(after, "the catalog of %s cannot be compiled now: %s; it is tried again, come back in %s", a.Node, c.Trouble, after)
 }
 
 // paused tells a node that nobody compiles for it now. What it wants stays wanted.

@@ -22,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	"github.com/tutti-project/tutti/internal/protocol/pejson"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/protocol/rbacapi"
 	"github.com/tutti-project/tutti/internal/protocol/tls"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 )
@@ -191,7 +192,7 @@ func (a *answer) tellBody() {
 	told := api.Problem{Kind: fault.Of(why).String(), Message: fault.Detail(why), RequestID: a.id, RetryAfter: api.RetrySeconds(why)}
 	var shown any = told
 	if service, is := enterpriseService(a.r.URL.Path); is {
-		shown = (&pejson.Problem{Kind: service + "/" + told.Kind, Message: told.Message}).Object()
+		shown = (&pejson.Problem{Kind: service + "/" + told.Kind, Message: told.Message}).Object(service == rbacapi.Service)
 	}
 	text, _ := json.Marshal(shown) // words always encode
 	head := a.Header()

@@ -35,6 +35,7 @@ type Config struct {
 
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
 	OrchestratorListen    string        `koanf:"orchestrator_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that know only the orchestrator's port 8143; empty: none"`
+	RBACListen            string        `koanf:"rbac_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that ask for tokens at port 4433; empty: none"`
 	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
 	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
 	BrokerConnectionsNode int           `koanf:"broker_connections_per_node" help:"most PCP connections of one certificate that is no controller's; 0: any"`
@@ -264,7 +265,7 @@ func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return bad("listen", "%q is not HOST:PORT or :PORT", c.Listen)
 	}
-	for name, address := range map[string]string{"broker_listen": c.BrokerListen, "orchestrator_listen": c.OrchestratorListen} {
+	for name, address := range map[string]string{"broker_listen": c.BrokerListen, "orchestrator_listen": c.OrchestratorListen, "rbac_listen": c.RBACListen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return bad(name, "%q is not HOST:PORT or :PORT", address)
 		}

@@ -43,6 +43,9 @@ func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
 	if c.OrchestratorListen != "" {
 		all = append(all, portCheck(ctx, "orchestrator port", "orchestrator-listen", c.OrchestratorListen, c.Data))
 	}
+	if c.RBACListen != "" {
+		all = append(all, portCheck(ctx, "RBAC port", "rbac-listen", c.RBACListen, c.Data))
+	}
 	if c.ConsoleListen != "" {
 		all = append(all, portCheck(ctx, "console port", "console-listen", c.ConsoleListen, c.Data))
 	}

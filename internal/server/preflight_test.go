@@ -70,6 +70,7 @@ func TestPreflight(t *testing.T) {
 		"its port, too":         {func(c *Config) { c.Data, c.Listen = filepath.Join(dir, "held"), socket.Addr().String() }, "port", checkup.Good, "is used by the server that runs", ""},
 		"a port that is used":   {func(c *Config) { c.Listen = socket.Addr().String() }, "port", checkup.Broken, process, "stop it, or give another with --listen"},
 		"the other port":        {func(c *Config) { c.BrokerListen = socket.Addr().String() }, "broker port", checkup.Broken, process, "--broker-listen"},
+		"the port of RBAC":      {func(c *Config) { c.RBACListen = socket.Addr().String() }, "RBAC port", checkup.Broken, process, "--rbac-listen"},
 		"an address of others":  {func(c *Config) { c.Listen = "192.0.2.1:0" }, "port", checkup.Broken, "this machine does not have the address", "ip addr"},
 		"no Ruby":               {func(c *Config) { c.Ruby = "/nowhere/ruby" }, "engine ruby", checkup.Broken, "there is no Ruby at /nowhere/ruby", "apt-get install puppet-agent"},
 		"a Ruby without Puppet": {func(c *Config) { c.Ruby = "/bin/false" }, "engine ruby", checkup.Broken, "does not say which Puppet it has", "apt-get install puppet-agent"},

@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 // openListeners are those that agents and people reach, and what is needed to change their certificate.
 type openListeners struct {
 	front   *tuttitls.Front
-	further []*tuttitls.Front               // the same on broker_listen and orchestrator_listen, as far as they are set
+	further []*tuttitls.Front               // the same on broker_listen, orchestrator_listen and rbac_listen, as far as they are set
 	console atomic.Pointer[consoleListener] // may be nil
 	server  *http.Server
 	health  *health
@@ -77,7 +77,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	if d.front, err = opener.on(ctx, "listen", c.Listen); err != nil {
 		return nil, err
 	}
-	for _, further := range [][2]string{{"broker-listen", c.BrokerListen}, {"orchestrator-listen", c.OrchestratorListen}} {
+	for _, further := range [][2]string{{"broker-listen", c.BrokerListen}, {"orchestrator-listen", c.OrchestratorListen}, {"rbac-listen", c.RBACListen}} {
 		if further[1] == "" {
 			continue
 		}

@@ -50,6 +50,7 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting log_level":         func(c *Config) { c.LogLevel = "loud" },
 		"setting log_format":        func(c *Config) { c.LogFormat = "xml" },
 		"setting broker_listen":     func(c *Config) { c.BrokerListen = "8142" },
+		"setting rbac_listen":       func(c *Config) { c.RBACListen = "4433" },
 		"setting broker_max_con":    func(c *Config) { c.BrokerMaxConnections = -1 },
 		"setting broker_max_mess":   func(c *Config) { c.BrokerMaxMessageBytes = 0 },
 		"setting broker_queue":      func(c *Config) { c.BrokerQueueBytes = -1 },

@@ -19,7 +19,7 @@ type Problem struct {
 	Status  int
 	Kind    string // with the service's prefix
 	Message string
-	Details any // an object; nil: an empty one
+	Details any // an object; nil: there are none
 }
 
 func (p *Problem) Error() string { return p.Message }
@@ -29,6 +29,7 @@ type Service struct {
 	prefix    string
 	statuses  map[string]int
 	words     map[fault.Kind]string
+	sparing   bool
 	requestID func(context.Context) string
 	log       *slog.Logger
 }
@@ -60,6 +61,7 @@ type Config struct {
 	Prefix    string                // of its kinds: puppetlabs.orchestrator
 	Statuses  map[string]int        // of its words, besides those of every service
 	Words     map[fault.Kind]string // what the kinds of fault are called
+	Sparing   bool                  // an error without details has no key of that name: a client that decodes a text there could read no object
 	RequestID func(context.Context) string
 	Log       *slog.Logger
 }
@@ -69,7 +71,8 @@ const Unauthenticated = "puppetlabs.rbac/user-unauthenticated"
 
 // New returns a service. A kind of fault without a word, and a word without a status, is a mistake of the caller: it panics.
 func New(c Config) *Service {
-	s := &Service{prefix: c.Prefix, statuses: maps.Clone(common), words: map[fault.Kind]string{fault.Unavailable: Unavailable}, requestID: c.RequestID, log: c.Log}
+	s := &Service{prefix: c.Prefix, statuses: maps.Clone(common), words: map[fault.Kind]string{fault.Unavailable: Unavailable}}
+	s.sparing, s.requestID, s.log = c.Sparing, c.RequestID, c.Log
 	maps.Copy(s.statuses, c.Statuses)
 	maps.Copy(s.words, c.Words)
 	for _, kind := range []fault.Kind{fault.Internal, fault.Invalid, fault.NotFound, fault.Denied, fault.Conflict, fault.Unavailable} {
@@ -123,19 +126,19 @@ func (s *Service) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if after := api.RetrySeconds(err); after > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(after, 10))
 	}
-	Write(w, p.Status, p.Object())
+	Write(w, p.Status, p.Object(s.sparing))
 }
 
-// Object is the error's JSON object.
-func (p *Problem) Object() any {
+// Object is the error's JSON object; sparing: see Config.
+func (p *Problem) Object(sparing bool) any {
 	details := p.Details
-	if details == nil {
+	if details == nil && !sparing {
 		details = struct{}{}
 	}
 	return struct {
 		Kind    string `json:"kind"`
 		Message string `json:"msg"`
-		Details any    `json:"details"`
+		Details any    `json:"details,omitempty"`
 	}{p.Kind, p.Message, details}
 }
 

@@ -20,6 +20,9 @@ const (
 	v2     = Prefix + "/v2"
 )
 
+// Service is what the kinds of this API's errors begin with.
+const Service = "puppetlabs.rbac"
+
 // MaxBodyBytes is the largest body of a request to this API.
 const MaxBodyBytes = 1 << 20
 
@@ -74,7 +77,7 @@ var statuses = map[string]int{
 // New returns a handler; table is what it answers.
 func New(c Config) *Handler {
 	h := &Handler{service: &service{c, pejson.New(pejson.Config{
-		Prefix: "puppetlabs.rbac", Statuses: statuses, RequestID: c.RequestID, Log: c.Log,
+		Prefix: Service, Statuses: statuses, Sparing: true, RequestID: c.RequestID, Log: c.Log,
 		Words: map[fault.Kind]string{
 			fault.Internal: serverError, fault.Invalid: wrongShape, fault.NotFound: pejson.NotFound, fault.Denied: denied, fault.Conflict: conflict,
 		},

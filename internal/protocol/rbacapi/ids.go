@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"net/http"
 	"regexp"
 	"slices"
@@ -13,16 +12,9 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/protocol/pejson"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
-
-// userID is the UUID of a user: version 8, made of the name alone.
-func userID(name string) string {
-	sum := sha256.Sum256([]byte("tutti user " + name))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
-	text := hex.EncodeToString(sum[:16])
-	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
-}
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
@@ -65,7 +57,7 @@ func (h *service) userOf(ctx context.Context, id string) (rbac.User, error) {
 	if !uuid.MatchString(id) {
 		return rbac.User{}, h.Bad(noUUID, map[string]string{"id": id}, "%.80q is no UUID; users are named by the id that GET %s/users shows", id, v1)
 	}
-	if actor := fleet.ActorFrom(ctx); id == userID(actor.Name) {
+	if actor := fleet.ActorFrom(ctx); id == pejson.UserID(actor.Name) {
 		return h.Access.Store.User(ctx, actor.Name)
 	}
 	users, err := h.users(ctx)
@@ -73,7 +65,7 @@ func (h *service) userOf(ctx context.Context, id string) (rbac.User, error) {
 		return rbac.User{}, err
 	}
 	for _, u := range users {
-		if userID(u.Name) == id {
+		if pejson.UserID(u.Name) == id {
 			return u, nil
 		}
 	}
@@ -82,7 +74,7 @@ func (h *service) userOf(ctx context.Context, id string) (rbac.User, error) {
 
 // subject is the user that the path names; its records are for itself and for those with the permission.
 func (h *service) subject(r *http.Request, id string, permission fleet.Permission) (rbac.User, error) {
-	if actor := fleet.ActorFrom(r.Context()); strings.ToLower(id) != userID(actor.Name) {
+	if actor := fleet.ActorFrom(r.Context()); strings.ToLower(id) != pejson.UserID(actor.Name) {
 		if err := may(r, permission); err != nil {
 			return rbac.User{}, err
 		}
@@ -100,7 +92,7 @@ func (h *service) usersWith(ctx context.Context, ids []string) (found []rbac.Use
 		return nil, err
 	}
 	for _, id := range ids {
-		i := slices.IndexFunc(users, func(u rbac.User) bool { return userID(u.Name) == strings.ToLower(id) })
+		i := slices.IndexFunc(users, func(u rbac.User) bool { return pejson.UserID(u.Name) == strings.ToLower(id) })
 		if i < 0 {
 			return nil, h.Bad(noSuchID, map[string]string{"id": id}, "there is no user with the id %.80q", id)
 		}

@@ -233,7 +233,7 @@ type rights struct{ *service }
 // judged is who is asked about: who asks, or the user with a UUID.
 func (h *rights) judged(r *http.Request, id string) (fleet.Actor, error) {
 	actor := fleet.ActorFrom(r.Context())
-	if id == "" || strings.ToLower(id) == userID(actor.Name) {
+	if id == "" || strings.ToLower(id) == pejson.UserID(actor.Name) {
 		return actor, nil
 	}
 	u, err := h.subject(r, id, fleet.UserRead)

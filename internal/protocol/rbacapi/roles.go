@@ -42,7 +42,7 @@ func roleData(r rbac.Role, users []rbac.User) role {
 	}
 	for _, u := range users {
 		if slices.Contains(u.Roles, r.Name) {
-			data.UserIDs = append(data.UserIDs, userID(u.Name))
+			data.UserIDs = append(data.UserIDs, pejson.UserID(u.Name))
 		}
 	}
 	return data

@@ -87,7 +87,8 @@ func TestWhatARoleCannotSay(t *testing.T) {
 		create("few", permission("users", "reset_password", "*")), // it is user:write, which is more
 		create("few", permission("shoes", "tie", "*")), create("few", permission("tasks", "run", "")), create("few", permission("orchestrator", "view", "web-1")),
 		create("few", permission("tasks", "run", "a b")), create("Not A Name", permission("tasks", "run", "*")), create("few"),
-		{"display_name": "few"}, {"permissions": []m{}},
+		{"display_name": "few"},
+		{"permissions": []m{}},
 	} {
 		b.wrong("admin", "POST", "/rbac-api/v1/roles", form, http.StatusBadRequest, "schema-violation")
 	}

@@ -46,7 +46,7 @@ func (h *service) subjectOf(ctx context.Context, u rbac.User) shownUser {
 // userData shows a user; a node that has roles is a user, too.
 func userData(u rbac.User, roles []rbac.Role) user {
 	return user{
-		ID: userID(u.Name), Login: u.Name, DisplayName: u.Name, RoleIDs: roleNumbers(u.Roles), Inherited: []int{}, GroupIDs: []string{},
+		ID: pejson.UserID(u.Name), Login: u.Name, DisplayName: u.Name, RoleIDs: roleNumbers(u.Roles), Inherited: []int{}, GroupIDs: []string{},
 		IsSuperuser: slices.ContainsFunc(rbac.GrantsOf(u.Roles, roles), func(g fleet.Grant) bool { return g.Permission == fleet.Everything && !g.Scoped() }),
 		IsRevoked:   u.Disabled, LastLogin: stampOf(u.LoginAt),
 	}
@@ -54,7 +54,7 @@ func userData(u rbac.User, roles []rbac.Role) user {
 
 // userOrders are what a list of users can be sorted by.
 var userOrders = map[string]func(a, b rbac.User) int{
-	"id":            func(a, b rbac.User) int { return strings.Compare(userID(a.Name), userID(b.Name)) },
+	"id":            func(a, b rbac.User) int { return strings.Compare(pejson.UserID(a.Name), pejson.UserID(b.Name)) },
 	"login":         func(a, b rbac.User) int { return strings.Compare(a.Name, b.Name) },
 	"display_name":  func(a, b rbac.User) int { return strings.Compare(a.Name, b.Name) },
 	"email":         func(a, b rbac.User) int { return strings.Compare(a.Name, b.Name) },
@@ -84,7 +84,7 @@ func (h *people) listUsers(w http.ResponseWriter, r *http.Request) error {
 		asked.Total = len(users)
 		users = cut(users, asked, userOrders)
 	} else if ids := split(query.Get("id")); ids != nil {
-		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !slices.Contains(ids, userID(u.Name)) })
+		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !slices.Contains(ids, pejson.UserID(u.Name)) })
 	}
 	shown := []user{}
 	for _, u := range users {
@@ -156,7 +156,7 @@ func (h *people) createUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", v1+"/users/"+userID(u.Name))
+	w.Header().Set("Location", v1+"/users/"+pejson.UserID(u.Name))
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
@@ -172,7 +172,7 @@ func (h *people) replaceUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	switch {
-	case strings.ToLower(form.ID) != userID(u.Name):
+	case strings.ToLower(form.ID) != pejson.UserID(u.Name):
 		return h.Bad(otherID, map[string]string{"id": form.ID}, "the id in the body, %.80q, is not that of the path", form.ID)
 	case form.RoleIDs == nil || form.IsRevoked == nil || form.Login == "":
 		return h.Bad(wrongShape, nil, "the whole user is needed, as GET shows it: login, role_ids and is_revoked are missing, or some of them")
