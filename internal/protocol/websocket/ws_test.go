@@ -292,7 +292,10 @@ func TestWhoLeftIsNoRival(t *testing.T) {
 		} {
 			cert := h.enrol(t, name)
 			first := h.dial(t, "/pcp2", cert)
+			await(t, "the first is there", func() bool { _, there := h.broker.Presence(wire.NewURI(name, "agent")); return there })
+			before := h.broker.Stats().Superseded
 			h.dial(t, "/pcp2", cert)
+			await(t, "the second has its place", func() bool { return h.broker.Stats().Superseded > before })
 			act(first)
 			who, there := h.broker.Presence(wire.NewURI(name, "agent"))
 			want(t, there, true)
