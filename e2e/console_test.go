@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -90,9 +91,7 @@ func failedReport(t *testing.T, name string) []byte {
 			"time": now, "failed": false, "changed": false, "out_of_sync": false, "skipped": false, "change_count": 0, "out_of_sync_count": 0,
 			"corrective_change": false, "failed_to_restart": false, "events": []any{},
 		}
-		for key, value := range more {
-			made[key] = value
-		}
+		maps.Copy(made, more)
 		return made
 	}
 	report["status"] = "failed"

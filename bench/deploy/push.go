@@ -64,7 +64,7 @@ func (b *bench) pushes(ctx context.Context) (measure.Row, error) {
 }
 
 func (b *bench) git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", b.repo, "-c", "user.name=bench", "-c", "user.email=bench@example.test"}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", b.repo, "-c", "user.name=bench", "-c", "user.email=bench@example.test"}, args...)...).CombinedOutput() //nolint:gosec // our own words
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 	}

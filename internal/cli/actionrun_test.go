@@ -17,11 +17,11 @@ import (
 func lampServer(t *testing.T) *jobServer {
 	t.Helper()
 	s := newJobServer(t)
-	any := json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"integer"}}}`)
+	schema := json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"integer"}}}`)
 	fields := []api.ActionField{{Name: "name", Type: "string"}, {Name: "code", Type: "string", Sensitive: true}}
 	s.lamp = api.ActionModule{Module: "lamp", Actions: []api.Action{
-		{Name: "on", Display: "failed", Input: any, Results: any, Inputs: fields},
-		{Name: "status", Display: "always", ReadOnly: true, Input: any, Results: any, Inputs: fields},
+		{Name: "on", Display: "failed", Input: schema, Results: schema, Inputs: fields},
+		{Name: "status", Display: "always", ReadOnly: true, Input: schema, Results: schema, Inputs: fields},
 	}}
 	data := func(text string) json.RawMessage { return json.RawMessage(text) }
 	s.answers = []api.ActionAnswer{

@@ -99,14 +99,16 @@ var theirs = map[string][]theirFlag{
 	"job stop": slices.Concat([]theirFlag{{names: []string{"--force"}, becomes: renamed, ours: "--kill"}, format}, connection),
 	"job plan": slices.Concat(ofNodes[:5], []theirFlag{
 		{names: []string{"--application", "-a"}, value: true, becomes: worked, ours: "--app", work: appWords, says: "App['eu'] is App[eu]"},
-		{names: []string{"--concurrency"}, value: true, becomes: unused, says: "the order is the same, however many run at a time"}, format,
+		{names: []string{"--concurrency"}, value: true, becomes: unused, says: "the order is the same, however many run at a time"},
+		format,
 	}, connection),
 	"task run": slices.Concat(ofNodes, []theirFlag{
 		{names: []string{"--params"}, value: true, becomes: same},
 	}, connection),
 	"task show": slices.Concat([]theirFlag{
 		{names: []string{"--all"}, becomes: same},
-		{names: []string{"--environment", "-e"}, value: true, becomes: same}, format,
+		{names: []string{"--environment", "-e"}, value: true, becomes: same},
+		format,
 	}, connection),
 	"access login": {
 		{names: []string{"--lifetime"}, value: true, becomes: worked, ours: "--lifetime", work: lifetimeWords, says: "y and d, too; a bare number is seconds, 0 as long as the server gives"},

@@ -62,8 +62,11 @@ func theirJobText(j api.Job, runs []api.JobRun) string {
 		rows = append(rows, [2]string{"Finished", j.FinishedAt.Local().Format(theirTime)}, [2]string{"Duration", theirDuration(j.FinishedAt.Sub(j.CreatedAt))})
 	}
 	rows = append(rows, [][2]string{
-		{"User", j.Actor}, {"Environment", j.Environment}, {"Noop", map[bool]string{true: "true"}[j.Noop]},
-		{"Nodes", fmt.Sprint(j.Nodes)}, {"Target", targetsText(j.Targets)},
+		{"User", j.Actor},
+		{"Environment", j.Environment},
+		{"Noop", map[bool]string{true: "true"}[j.Noop]},
+		{"Nodes", fmt.Sprint(j.Nodes)},
+		{"Target", targetsText(j.Targets)},
 	}...)
 	for _, row := range rows {
 		if row[1] != "" {

@@ -123,10 +123,15 @@ func (o *onceFlags) texts(c *call) map[string]string {
 		given       bool
 		name, value string
 	}{
-		{o.force, "force", "true"}, {o.noop, "noop", "true"}, {o.noNoop, "noop", "false"}, {o.cached, "use_cached_catalog", "true"},
-		{o.splay || c.changed("splaylimit"), "splay", "true"}, {o.noSplay, "splay", "false"},
+		{o.force, "force", "true"},
+		{o.noop, "noop", "true"},
+		{o.noNoop, "noop", "false"},
+		{o.cached, "use_cached_catalog", "true"},
+		{o.splay || c.changed("splaylimit"), "splay", "true"},
+		{o.noSplay, "splay", "false"},
 		{c.changed("splaylimit"), "splaylimit", strconv.Itoa(o.splayLimit)},
-		{len(o.tags) > 0, "tags", strings.Join(o.tags, ",")}, {o.environment != "", "environment", o.environment},
+		{len(o.tags) > 0, "tags", strings.Join(o.tags, ",")},
+		{o.environment != "", "environment", o.environment},
 	} {
 		if one.given {
 			texts[one.name] = one.value
@@ -138,8 +143,12 @@ func (o *onceFlags) texts(c *call) map[string]string {
 // onceWords are the flags of tutti puppet for what an action of the module puppet is given.
 func onceWords(texts map[string]string) (words []string) {
 	for _, one := range []struct{ name, value, flag string }{
-		{"force", "true", "--force"}, {"noop", "true", "--noop"}, {"noop", "false", "--no-noop"}, {"use_cached_catalog", "true", "--use-cached-catalog"},
-		{"splay", "true", "--splay"}, {"splay", "false", "--no-splay"},
+		{"force", "true", "--force"},
+		{"noop", "true", "--noop"},
+		{"noop", "false", "--no-noop"},
+		{"use_cached_catalog", "true", "--use-cached-catalog"},
+		{"splay", "true", "--splay"},
+		{"splay", "false", "--no-splay"},
 	} {
 		if texts[one.name] == one.value {
 			words = append(words, one.flag)

@@ -29,7 +29,8 @@ func TestBecause(t *testing.T) {
 	}{
 		"nothing failed": {nil, []string{"Service[a]"}, map[string]string{}},
 		"what needs it, and what needs its class": {
-			[]string{"File[/a]"}, []string{"Service[a]", "File[/w]", "Exec[w]", "Exec[b]"},
+			[]string{"File[/a]"},
+			[]string{"Service[a]", "File[/w]", "Exec[w]", "Exec[b]"},
 			map[string]string{"Service[a]": "File[/a]", "File[/w]": "File[/a]", "Exec[w]": "File[/a]"},
 		},
 		"one because of another": {

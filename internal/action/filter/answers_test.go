@@ -50,7 +50,7 @@ func TestExpressionsOverAnswersThatAreWrong(t *testing.T) {
 			said = err.Error() + fault.Hint(err)
 		}
 		fits := false
-		for _, one := range strings.Split(want, "|") {
+		for one := range strings.SplitSeq(want, "|") {
 			fits = fits || strings.Contains(said, one)
 		}
 		if fault.Of(err) != fault.Invalid || !fits {

@@ -280,8 +280,8 @@ func within(dir string, err error) error {
 	if !strings.Contains(detail, dir) {
 		return err
 	}
-	if real, linked := filepath.EvalSymlinks(dir); linked == nil {
-		detail = strings.ReplaceAll(detail, real+"/", "")
+	if resolved, linked := filepath.EvalSymlinks(dir); linked == nil {
+		detail = strings.ReplaceAll(detail, resolved+"/", "")
 	}
 	return fault.Wrap(fault.Of(err), err, "%s", strings.ReplaceAll(detail, dir+"/", ""))
 }

@@ -155,7 +155,7 @@ func standBack(nice int) {
 		if err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0); !errors.Is(err, syscall.EAGAIN) {
 			return
 		}
-		time.Sleep(time.Duration(10+rand.IntN(20)) * time.Millisecond)
+		<-time.After(time.Duration(10+rand.IntN(20)) * time.Millisecond) //nolint:gosec // a pause is no secret
 	}
 }
 

@@ -64,7 +64,7 @@ func place(root *os.Root, entry *tar.Header, content io.Reader) error {
 	case tar.TypeLink:
 		return root.Link(filepath.FromSlash(path.Clean(entry.Linkname)), name)
 	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(entry.Mode&0o777)|0o600) //nolint:gosec // nine bits
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(entry.Mode&0o777)|0o600)
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (h *handler) look(ctx context.Context) {
 func (h *handler) dryRun(w http.ResponseWriter, r *http.Request, actor fleet.Actor, wanted []fleet.Environment, all bool) error {
 	answer := []deployed{}
 	for _, s := range h.Sources.Sources() {
-		environments, err := h.Sources.Environments(r.Context(), s.Name) //nolint:contextcheck // the request carries it
+		environments, err := h.Sources.Environments(r.Context(), s.Name)
 		if err != nil {
 			return fault.Wrap(fault.Of(err), err, "source %s: %s", s.Name, fault.Detail(err))
 		}

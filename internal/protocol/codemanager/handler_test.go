@@ -52,7 +52,12 @@ func newBench(t *testing.T) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.service.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	b.repo.Push("production", map[string]string{"manifests/site.pp": ""})
 	_, err = b.service.Add(t.Context(), source.Source{Name: "control", Secrets: source.Secrets{URL: "https://git.example/team/control.git", Webhook: secret}}, false)
 	if err != nil {

@@ -98,7 +98,7 @@ func (h *handler) asked(r *http.Request) (*http.Request, fleet.Actor, error) {
 // refused records who was refused, and returns the error.
 func (h *handler) refused(r *http.Request, object string, err error) error {
 	if fault.Is(pejson.Fault(err), fault.Denied) {
-		h.Audit.Refused(r.Context(), h.entry(r, object), pejson.Fault(err)) //nolint:contextcheck // the request carries it
+		h.Audit.Refused(r.Context(), h.entry(r, object), pejson.Fault(err))
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (h *handler) entry(r *http.Request, object string) rbac.Entry {
 
 // recorded does an act between the two lines of the audit log.
 func (h *handler) recorded(r *http.Request, object string, act func() error) error {
-	finish, err := h.Audit.Begin(r.Context(), h.entry(r, object)) //nolint:contextcheck // the request carries it
+	finish, err := h.Audit.Begin(r.Context(), h.entry(r, object))
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (s *sessions) open(w http.ResponseWriter, r *http.Request) {
 		pass(w, status, body)
 		return
 	}
-	cookie := s.cookie(r, issued.Token)
+	cookie := s.cookie(r, issued.Token) //nolint:gosec // see cookie
 	if issued.ExpiresAt != nil {
 		cookie.MaxAge = max(1, int(time.Until(*issued.ExpiresAt).Seconds()))
 	}
@@ -138,11 +138,11 @@ func (s *sessions) call(r *http.Request, method string, body []byte, token strin
 
 // cookie holds a token: scripts cannot read it, and no other site's page can make the browser send it.
 func (s *sessions) cookie(r *http.Request, token string) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}
+	return &http.Cookie{Name: cookieName, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil} //nolint:gosec // console_plain is for loopback only, which has no TLS
 }
 
 func (s *sessions) forget(w http.ResponseWriter, r *http.Request) {
-	gone := s.cookie(r, "")
+	gone := s.cookie(r, "") //nolint:gosec // see cookie
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
 }
