@@ -60,6 +60,7 @@ func TestProgramReaches(t *testing.T) {
 		"autosign":   {Run: []string{"/etc/all"}, Ports: []int{53}},
 		"trusted":    {Run: []string{"/etc/all"}, Ports: []int{636, 53}},
 		"classifier": {Run: []string{"/etc/all", "/etc/puppetlabs/enc.yaml"}, Ports: []int{53}},
+		"r10k":       {Run: []string{"/etc/all"}, Ports: []int{443, 80, 9418, 53}}, // what it fetches modules by, too
 	}, reaches); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
