@@ -88,6 +88,7 @@ var everyAction = []tried{
 // An action that a built-in module describes and that nobody tries is a gap; one that is tried and not there is a mistake. Whoever changes
 // something says why it harms nothing.
 func TestEveryActionIsTried(t *testing.T) {
+	t.Parallel()
 	for name, a := range builtInActions(t) {
 		i := slices.IndexFunc(everyAction, func(try tried) bool { return try.action == name })
 		switch {

@@ -32,19 +32,19 @@ func (e *Engine) answerRead(ctx context.Context, o Order, a Action, subject stri
 	case cause != nil:
 		return // the engine is closed
 	}
-	text := e.textOf(ctx, o, err)
+	text := e.answers.textOf(ctx, o, err)
 	e.audit(ctx, o, subject, "failed", text)
 	e.answers.send(ctx, e.answers.failure(o, err, text))
 }
 
 // textOf is what is told of a question that failed, which is logged.
-func (e *Engine) textOf(ctx context.Context, o Order, err error) string {
+func (w answers) textOf(ctx context.Context, o Order, err error) string {
 	told, ok := errors.AsType[*concluded](err)
 	if !ok {
-		return e.answers.reason(ctx, o.label(), err)
+		return w.reason(ctx, o.label(), err)
 	}
 	if told.err != nil {
-		e.answers.logFailure(ctx, o.label(), told.err)
+		w.logFailure(ctx, o.label(), told.err)
 	}
 	return told.text
 }
