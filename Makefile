@@ -208,8 +208,7 @@ screenshots: test-deps console-deps build ## pictures of the console's pages in 
 	$(GO) test ./e2e -run 'TestScreenshots$$' -count=1 -tags screenshots -timeout 15m
 
 generate: $(CONSOLE_READY) ## write docs/reference, and the console's types of the API, anew
-	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
-	$(GO) test ./api -run TestTypeScript -count=1 -args -update
+	$(GO) test ./internal/cli -run 'IsCurrent$$|AreCurrent$$' -count=1 -args -update
 	$(GO) test . -run TestLicences -count=1 -args -update
 	$(GO) test ./internal/agent -run TestReferenceOfModules -count=1 -args -update
 

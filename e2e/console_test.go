@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,20 +160,47 @@ func servesBrowsers(t *testing.T, s *server) {
 	}
 }
 
-// browse runs a script of console/e2e in Debian's Chromium.
-func (w *consoleWorld) browse(t *testing.T, script string, more ...string) {
+// browse runs a script of console/e2e in Debian's Chromium, and returns what it said.
+func (w *consoleWorld) browse(t *testing.T, script string, more ...string) string {
 	t.Helper()
 	link := decode[api.LoginLink](t, w.server, "console", "open").URL
 	address, _, _ := strings.Cut(link, "/login#")
 	cmd := exec.CommandContext(t.Context(), "node", script)
 	cmd.Dir = filepath.Join("..", "console", "e2e")
-	cmd.Env = append(os.Environ(), append(more, "TUTTI_CONSOLE="+address, "TUTTI_CONSOLE_LINK="+link, "TUTTI_RED="+w.red, "TUTTI_NODES="+strconv.Itoa(w.nodes))...)
+	cmd.Env = slices.Concat(os.Environ(), more, []string{
+		"TUTTI_CONSOLE=" + address, "TUTTI_CONSOLE_LINK=" + link, "TUTTI_RED=" + w.red, "TUTTI_NODES=" + strconv.Itoa(w.nodes),
+	})
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v (`make console-deps` installs what it needs)\n%s", script, err, out.String())
 	}
 	t.Log(out.String())
+	return out.String()
+}
+
+// runs holds that the command lines which pages showed are of use: a shell reads them, and each does what it says. One that follows is
+// asked for its help, which it gives only with flags that it has.
+func (w *consoleWorld) runs(t *testing.T, said string) {
+	t.Helper()
+	ran := 0
+	for line := range strings.Lines(said) {
+		command, is := strings.CutPrefix(strings.TrimSpace(line), "command: ")
+		if !is {
+			continue
+		}
+		ran++
+		if strings.HasPrefix(command, "tutti event tail") {
+			command += " --help"
+		}
+		env := append(slices.Clone(w.env), "TUTTI_DATA="+w.data, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+		if r := execute(t, env, time.Minute, "sh", "-c", command); r.code != 0 {
+			t.Errorf("%s: exit code %d\n%s", command, r.code, r.text())
+		}
+	}
+	if ran < 12 {
+		t.Errorf("only %d command lines were shown", ran)
+	}
 }
 
 // People see and order in a browser what the command line shows and does. The script is console/e2e/journeys.mjs: each page is
@@ -181,5 +209,5 @@ func TestConsole(t *testing.T) {
 	begin(t, 90)
 	w := startConsole(t, sim.Names(30, "example.test"))
 	w.viewer(t, "vera", "look-but-do-not-touch")
-	w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch")
+	w.runs(t, w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch"))
 }

@@ -180,6 +180,11 @@ const pages = [
   ['/events', 'Events'],
 ];
 
+/** Prints the command line that the page shows. TestConsole runs it. */
+async function tellCommand() {
+  process.stdout.write(`command: ${await page.getByTestId('command').locator('code').innerText()}\n`);
+}
+
 for (const theme of ['light', 'dark']) {
   await journey(`every page in the ${theme} theme has no serious finding, and fits 390 pixels`, async () => {
     await page.emulateMedia({ colorScheme: theme });
@@ -188,6 +193,7 @@ for (const theme of ['light', 'dark']) {
       await page.goto(path === 'job' ? job : base + path);
       await settled(page);
       if (name) await page.getByRole('heading', { name, level: 1 }).waitFor();
+      if (theme === 'light' && path !== '/') await tellCommand(); // the overview is of several commands
       found.push(...(await findings(page)).map((f) => `${path}: ${f}`));
       await page.setViewportSize({ width: 390, height: 800 });
       const wide = await overflows(page);
@@ -198,9 +204,32 @@ for (const theme of ['light', 'dark']) {
   });
 }
 
+await journey('the command line has what was chosen', async () => {
+  for (const path of [
+    `/nodes?where=${encodeURIComponent(`certname = "${red}"`)}&order=-reported`,
+    '/nodes?state=failed&connected=never&environment=production',
+    '/nodes?connected=yes',
+    '/nodes?connected=no',
+    `/nodes/${red}?tab=jobs`,
+    '/jobs?state=active&kind=action&actor=admin',
+    `/events?node=${red}&type=File&status=failure&kind=resource`,
+  ]) {
+    await page.goto(base + path);
+    await settled(page);
+    await tellCommand();
+  }
+});
+
 await journey('a read-only role sees, and cannot act', async () => {
   const theirs = await open(browser);
   await theirs.page.goto(`${base}/nodes`);
+  await theirs.page.getByRole('heading', { name: 'Log in to Tutti' }).waitFor();
+  await theirs.page.setViewportSize({ width: 390, height: 800 });
+  for (const theme of ['light', 'dark']) {
+    await theirs.page.emulateMedia({ colorScheme: theme });
+    assert.deepEqual([...(await findings(theirs.page)), await overflows(theirs.page)], [''], `the login, ${theme}`);
+  }
+  await theirs.page.setViewportSize({ width: 1280, height: 800 });
   await theirs.page.getByLabel('Name').fill(viewer.name);
   await theirs.page.getByRole('textbox', { name: 'Password' }).fill(viewer.password);
   await theirs.page.getByRole('button', { name: 'Log in' }).click();

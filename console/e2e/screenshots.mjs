@@ -21,24 +21,26 @@ const pages = {
 mkdirSync(out, { recursive: true });
 const browser = await launch();
 const { page, context } = await open(browser);
+const sizes = [390, 1024, 1600].flatMap((width) => ['light', 'dark'].map((theme) => ({ width, theme })));
+
+async function take(name, { width, theme }) {
+  await page.emulateMedia({ colorScheme: theme });
+  await page.setViewportSize({ width, height: width < 600 ? 844 : 900 });
+  await page.waitForTimeout(150);
+  await page.screenshot({ path: join(out, `${name}-${width}-${theme}.png`) });
+}
+
 await page.goto(`${base}/login`);
 await settled(page);
-await page.screenshot({ path: join(out, 'login.png') });
+for (const size of sizes) await take('login', size);
 await page.goto(setting('TUTTI_CONSOLE_LINK'));
 await page.getByRole('heading', { name: 'Overview' }).waitFor();
-for (const theme of ['light', 'dark']) {
-  await page.emulateMedia({ colorScheme: theme });
-  for (const width of [390, 1024, 1600]) {
-    await page.setViewportSize({ width, height: width < 600 ? 844 : 900 });
-    for (const [name, path] of Object.entries(pages)) {
-      await page.goto(base + path);
-      await settled(page);
-      await page.waitForLoadState('load');
-      await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
-      await page.waitForTimeout(150);
-      await page.screenshot({ path: join(out, `${name}-${width}-${theme}.png`) });
-    }
-  }
+for (const [name, path] of Object.entries(pages)) {
+  await page.goto(base + path);
+  await settled(page);
+  await page.waitForLoadState('load');
+  await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
+  for (const size of sizes) await take(name, size);
 }
 await context.close();
 await browser.close();

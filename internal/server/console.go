@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -69,16 +68,6 @@ func consoleAddress(c Config, scheme string, address net.Addr) string {
 		host = fmt.Sprintf("%s:%d", serverName(), tcp.Port)
 	}
 	return scheme + "://" + host
-}
-
-// drain lets open requests finish.
-func (l *consoleListener) drain(timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := l.server.Shutdown(ctx); err != nil {
-		return errors.Join(err, l.server.Close())
-	}
-	return nil
 }
 
 // consoleAt is the address of the console; empty until it is open, or where it is not wanted.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -182,19 +183,22 @@ func (d *openListeners) show(certificate tls.Certificate, clients *x509.CertPool
 	return nil
 }
 
-// drain lets open requests finish, and says what it gave up.
+// drain lets open requests finish, those of agents and of browsers at once, and says what it gave up.
 func (d *openListeners) drain(timeout time.Duration, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if l := d.console.Load(); l != nil {
-		if err := l.drain(timeout); err != nil {
-			log.WarnContext(ctx, "open requests of browsers were cut off", "err", err)
+	var all sync.WaitGroup
+	finish := func(server *http.Server, cut string) {
+		if err := server.Shutdown(ctx); err != nil {
+			log.WarnContext(ctx, cut, "err", err)
+			_ = server.Close()
 		}
 	}
-	if err := d.server.Shutdown(ctx); err != nil {
-		log.WarnContext(ctx, "open requests were cut off", "err", err)
-		_ = d.server.Close()
+	if l := d.console.Load(); l != nil {
+		all.Go(func() { finish(l.server, "open requests of browsers were cut off") })
 	}
+	finish(d.server, "open requests were cut off")
+	all.Wait()
 }
 
 func (d *openListeners) close() error {

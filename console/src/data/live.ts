@@ -1,7 +1,7 @@
 // One stream of what happens in Puppet runs for all tabs of a browser: the tab that has the lock holds it, the others hear it from
 // that tab. A browser allows only six connections to a host without HTTP/2.
-import { useEffect, useRef, useState } from 'react';
-import { streamAddress, type Event } from '../api/client';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { streamAddress, type Event, type JobEvent } from '../api/client';
 
 export type Link = 'connecting' | 'live' | 'lost' | 'off';
 
@@ -36,42 +36,56 @@ function say(told: Told) {
   channel?.postMessage(told);
 }
 
-/** Holds the stream until it is to end. It comes back behind the event that was seen last. */
-function hold(stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    let source: EventSource | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let wait = 1000;
-    const open = () => {
-      if (stop.aborted) return;
-      source = new EventSource(streamAddress('event.stream', seen > 0 ? { after: String(seen) } : {}));
-      const alive = () => {
-        wait = 1000;
-        say({ kind: 'link', link: 'live', since: Date.now() });
-      };
-      source.addEventListener('position', (message) => {
-        seen = Math.max(seen, Number((message as MessageEvent).lastEventId) || 0);
-        alive();
-      });
-      source.addEventListener('event', (message) => {
-        alive();
-        say({ kind: 'event', event: JSON.parse((message as MessageEvent<string>).data) as Event });
-      });
-      source.addEventListener('error', () => {
-        source?.close();
-        say({ kind: 'link', link: 'lost', since: Date.now() });
-        timer = setTimeout(open, wait * (0.5 + Math.random()));
-        wait = Math.min(wait * 2, 10_000);
-      });
-    };
-    stop.addEventListener('abort', () => {
-      clearTimeout(timer);
-      source?.close();
-      resolve();
+type Take = (message: MessageEvent<string>) => void;
+
+/**
+ * Follows a stream until it is to end. A connection that breaks, or that the server or a proxy refuses, is opened anew: a browser by
+ * itself comes back from the first only.
+ */
+function follow(stop: AbortSignal, address: () => string, takes: Record<string, Take>, tell: (link: Link) => void) {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wait = 1000;
+  const open = () => {
+    const opened = new EventSource(address());
+    source = opened;
+    opened.addEventListener('open', () => {
+      wait = 1000;
+      tell('live');
     });
-    say({ kind: 'link', link: 'connecting', since: Date.now() });
-    open();
+    for (const [kind, take] of Object.entries(takes)) {
+      opened.addEventListener(kind, (message) => take(message as MessageEvent<string>));
+    }
+    opened.addEventListener('error', () => {
+      opened.close();
+      tell('lost');
+      timer = setTimeout(open, wait * (0.5 + Math.random()));
+      wait = Math.min(wait * 2, 10_000);
+    });
+  };
+  stop.addEventListener('abort', () => {
+    clearTimeout(timer);
+    source?.close();
   });
+  if (!stop.aborted) open();
+}
+
+/** Holds the stream for all tabs until it is to end. It comes back behind the event that was seen last. */
+function hold(stop: AbortSignal): Promise<void> {
+  const tell = (now: Link) => say({ kind: 'link', link: now, since: Date.now() });
+  tell('connecting');
+  follow(
+    stop,
+    () => streamAddress('event.stream', seen > 0 ? { after: String(seen) } : {}),
+    {
+      position: (message) => {
+        seen = Math.max(seen, Number(message.lastEventId) || 0);
+      },
+      event: (message) => say({ kind: 'event', event: JSON.parse(message.data) as Event }),
+    },
+    tell,
+  );
+  return new Promise((resolve) => stop.addEventListener('abort', () => resolve()));
 }
 
 /** Begins to listen; the answer ends it. */
@@ -104,10 +118,9 @@ export function listen(): () => void {
 
 /** Hears each event as it comes. */
 export function useEvents(tell: Hearer) {
-  const newest = useRef(tell);
-  newest.current = tell;
+  const heard = useEffectEvent(tell);
   useEffect(() => {
-    const one: Hearer = (event) => newest.current(event);
+    const one: Hearer = (event) => heard(event);
     hearers.add(one);
     return () => void hearers.delete(one);
   }, []);
@@ -128,8 +141,7 @@ export function useLink() {
 /** Calls something soon after events that matter, and at most every ten seconds. */
 export function useAfterEvents(matters: (event: Event) => boolean, act: () => void) {
   const state = useRef({ last: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined });
-  const newest = useRef(act);
-  newest.current = act;
+  const due = useEffectEvent(act);
   useEvents((event) => {
     const s = state.current;
     if (!matters(event) || s.timer) return;
@@ -137,7 +149,7 @@ export function useAfterEvents(matters: (event: Event) => boolean, act: () => vo
     s.timer = setTimeout(() => {
       s.timer = undefined;
       s.last = Date.now();
-      newest.current();
+      due();
     }, wait);
   });
   useEffect(() => {
@@ -146,27 +158,27 @@ export function useAfterEvents(matters: (event: Event) => boolean, act: () => vo
   }, []);
 }
 
-/** Follows a stream that ends: of one job. */
-export function useStream<E>(address: string | undefined, tell: (event: E) => void): Link {
-  const [now, setNow] = useState<Link>('connecting');
-  const newest = useRef(tell);
-  newest.current = tell;
+/** Follows a job to its end; undefined: none is followed. */
+export function useJobEvents(job: string | undefined, tell: (event: JobEvent) => void): Link {
+  const [state, setState] = useState<Link>('connecting');
+  const heard = useEffectEvent(tell);
   useEffect(() => {
-    if (!address) {
-      setNow('off');
-      return;
-    }
-    const source = new EventSource(address);
-    source.addEventListener('open', () => setNow('live'));
-    source.addEventListener('change', (message) =>
-      newest.current(JSON.parse((message as MessageEvent<string>).data) as E),
+    if (!job) return;
+    const stop = new AbortController();
+    let after = '';
+    follow(
+      stop.signal,
+      () => streamAddress('job.events', after ? { job, after } : { job }),
+      {
+        change: (message) => {
+          after = message.lastEventId;
+          heard(JSON.parse(message.data) as JobEvent);
+        },
+        end: () => stop.abort(),
+      },
+      setState,
     );
-    source.addEventListener('end', () => {
-      source.close();
-      setNow('off');
-    });
-    source.addEventListener('error', () => setNow('lost')); // the browser comes back by itself, with the last number
-    return () => source.close();
-  }, [address]);
-  return now;
+    return () => stop.abort();
+  }, [job]);
+  return job ? state : 'off';
 }

@@ -7,6 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { call, Refusal, type Operations } from '../api/client';
 
 export { QueryClientProvider } from '@tanstack/react-query';
@@ -58,7 +59,10 @@ export function useList<N extends keyof Operations>(name: N, request: Operations
     refetchInterval: options.every ? Math.max(options.every, slowest) : false,
     placeholderData: keepPreviousData,
   });
-  const rows = (asked.data?.pages ?? []).flatMap((page) => (page as Listed<ItemOf<N>>).items ?? []);
+  const rows = useMemo(
+    () => (asked.data?.pages ?? []).flatMap((page) => (page as Listed<ItemOf<N>>).items ?? []),
+    [asked.data],
+  );
   return {
     rows,
     error: asked.error,

@@ -19,17 +19,18 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const [loading, setLoading] = useState(true);
   const [lost, setLost] = useState(false);
   const [error, setError] = useState<string>();
-  const again = useCallback(async () => {
-    try {
-      const found = await whoAmI();
-      setSession((before) => found ?? before);
-      setLost((before) => !found && before);
-      setError(undefined);
-    } catch (cause) {
-      setError(cause instanceof Refusal ? cause.message : String(cause));
-    }
-    setLoading(false);
-  }, []);
+  const again = useCallback(
+    () =>
+      whoAmI()
+        .then((found) => {
+          setSession((before) => found ?? before);
+          setLost((before) => !found && before);
+          setError(undefined);
+        })
+        .catch((cause: unknown) => setError(cause instanceof Refusal ? cause.message : String(cause)))
+        .finally(() => setLoading(false)),
+    [],
+  );
   const leave = useCallback(async () => {
     await logOut();
     window.location.assign('/login');

@@ -4,12 +4,23 @@ import { useEvents } from '../data/live';
 import { useList } from '../data/query';
 import { Link, nodeAddress, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
-import { Button, Group, IconPlayerPause, IconPlayerPlay, Select, Text, TextInput } from '../ui/kit';
-import { CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
-import { commandLine, count, many, visible } from '../ui/words';
+import { Choice } from '../ui/filters';
+import { Button, Group, IconPlayerPause, IconPlayerPlay, Text, TextInput } from '../ui/kit';
+import { CommandLine, Empty, Failure, Page, Place, State, Time, Whisper } from '../ui/parts';
+import { commandLine, count, flags, many, visible } from '../ui/words';
 
 /** So many of the newest events are kept while one looks. */
 const kept = 5000;
+
+/** What stands in the place of a resource for events that are of none. */
+const ofNoResource: Record<string, string> = {
+  begin: 'run began',
+  end: 'run ended',
+  startup: 'agent',
+  connect: 'agent',
+  shutdown: 'agent',
+  disconnect: 'agent',
+};
 
 const columns: Column<Event>[] = [
   { key: 'time', title: 'When', width: '92px', from: 600, cell: (e) => <Time at={e.time} /> },
@@ -29,13 +40,7 @@ const columns: Column<Event>[] = [
     title: 'Resource',
     width: 'minmax(100px, 1.5fr)',
     cell: (e) => {
-      const text = e.type
-        ? visible(`${e.type}[${e.title ?? ''}]`)
-        : e.kind === 'begin'
-          ? 'run began'
-          : e.kind === 'end'
-            ? 'run ended'
-            : e.kind;
+      const text = e.type ? visible(`${e.type}[${e.title ?? ''}]`) : (ofNoResource[e.kind] ?? e.kind);
       return <span title={text}>{text}</span>;
     },
   },
@@ -54,11 +59,7 @@ const columns: Column<Event>[] = [
     title: 'Place',
     width: 'minmax(90px, 1fr)',
     from: 1200,
-    cell: (e) => (
-      <span className="mono" title={e.file}>
-        {e.file ? `${e.file.split('/').slice(-2).join('/')}:${e.line ?? ''}` : '–'}
-      </span>
-    ),
+    cell: (e) => <Place file={e.file} line={e.line} />,
   },
 ];
 
@@ -88,18 +89,18 @@ export function joined(came: Event[], asked: Event[]): Event[] {
 /** What happens in Puppet runs, as it happens. Freezing keeps counting. */
 export function Events() {
   const [search, change] = useSearch();
-  const filter: Filter = { node: search.node, status: search.status, type: search.type, kind: search.kind };
-  const list = useList('event.list', { ...filter });
+  const { node, status, type, kind } = search;
+  const list = useList('event.list', { node, status, type, kind });
   const [came, setCame] = useState<Event[]>([]);
   const [frozen, setFrozen] = useState<Event[]>();
   useEvents((e) => setCame((before) => [e, ...before].slice(0, kept)));
   const all = useMemo(
     () =>
       joined(
-        came.filter((e) => wanted(e, filter)),
+        came.filter((e) => wanted(e, { node, status, type, kind })),
         list.rows,
       ),
-    [came, list.rows, filter.node, filter.status, filter.type, filter.kind], // oxlint-disable-line react/exhaustive-deps
+    [came, list.rows, node, status, type, kind],
   );
   const rows = frozen ?? all;
   const behind = frozen ? all.length - frozen.length : 0;
@@ -128,35 +129,31 @@ export function Events() {
           label="Node"
           data-filter
           w={200}
-          value={search.node ?? ''}
+          value={node ?? ''}
           onChange={(e) => set({ node: e.currentTarget.value })}
         />
         <TextInput
           label="Type"
           w={140}
           placeholder="Service"
-          value={search.type ?? ''}
+          value={type ?? ''}
           onChange={(e) => set({ type: e.currentTarget.value })}
         />
-        <Select
+        <Choice
           label="State"
-          w={150}
-          placeholder="any"
-          clearable
-          clearButtonProps={{ 'aria-label': 'Any state' }}
+          any="Any state"
+          width={150}
           data={['failure', 'success', 'noop', 'skipped', 'audit']}
-          value={search.status ?? null}
-          onChange={(v) => set({ status: v ?? '' })}
+          value={status}
+          set={(to) => set({ status: to })}
         />
-        <Select
+        <Choice
           label="Kind"
-          w={140}
-          placeholder="any"
-          clearable
-          clearButtonProps={{ 'aria-label': 'Any kind' }}
+          any="Any kind"
+          width={140}
           data={['resource', 'begin', 'end', 'missing', 'alarm', 'startup', 'connect', 'shutdown', 'disconnect']}
-          value={search.kind ?? null}
-          onChange={(v) => set({ kind: v ?? '' })}
+          value={kind}
+          set={(to) => set({ kind: to })}
         />
       </Group>
       {list.error && <Failure error={list.error} again={list.again} />}
@@ -178,20 +175,7 @@ export function Events() {
           )
         }
       />
-      <CommandLine
-        line={commandLine(
-          'event',
-          'tail',
-          filter.node && '--node',
-          filter.node,
-          filter.type && '--type',
-          filter.type,
-          filter.status && '--status',
-          filter.status,
-          filter.kind && '--kind',
-          filter.kind,
-        )}
-      />
+      <CommandLine line={commandLine('event', 'tail', ...flags({ node, type, status, kind }))} />
       <Whisper text={frozen ? `frozen, ${many(behind, 'new event')}` : ''} />
     </Page>
   );

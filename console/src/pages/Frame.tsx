@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { call } from '../api/client';
+import { call, Refusal } from '../api/client';
 import { listen, useLink } from '../data/live';
 import { mayDo, useSession } from '../data/session';
 import { Link, Outlet, useGo, usePath } from '../routes/router';
@@ -25,7 +25,7 @@ import {
   useHotkeys,
   useTheme,
 } from '../ui/kit';
-import { Coming, Empty } from '../ui/parts';
+import { Coming, Empty, Failure } from '../ui/parts';
 import { ago } from '../ui/words';
 import { LoginForm } from './Login';
 
@@ -82,13 +82,13 @@ function Waiting() {
 
 function Within() {
   const { session, lost, again, leave } = useSession();
-  const [open, nav] = useDisclosure();
   const [help, helps] = useDisclosure();
   const path = usePath();
+  const [openAt, setOpenAt] = useState(''); // on narrow windows the menu is open for one page: going to another closes it
+  const open = openAt === path;
   const go = useGo();
   const watches = mayDo(session, 'report:read');
   useEffect(() => (watches ? listen() : undefined), [watches]);
-  useEffect(() => nav.close(), [path]); // oxlint-disable-line react/exhaustive-deps
   useGoKeys({ o: '/', n: '/nodes', j: '/jobs', e: '/events' }, go);
   useHotkeys([
     ['shift+?', helps.toggle],
@@ -116,7 +116,7 @@ function Within() {
           <Group gap="xs" wrap="nowrap">
             <Burger
               opened={open}
-              onClick={nav.toggle}
+              onClick={() => setOpenAt(open ? '' : path)}
               hiddenFrom="sm"
               size="sm"
               aria-label="Pages"
@@ -231,9 +231,9 @@ function LinkState() {
   };
   const tone = link.state === 'live' ? 'ok' : link.state === 'lost' ? 'bad' : 'calm';
   return (
-    <span className="state" data-tone={tone} role="status" data-testid="link">
+    <output className="state" data-tone={tone} data-testid="link">
       <span aria-hidden>●</span> {words[link.state]}
-    </span>
+    </output>
   );
 }
 
@@ -254,31 +254,47 @@ function ThemeSwitch() {
 
 function Person({ leave }: { leave: () => Promise<void> }) {
   const { session } = useSession();
-  const everywhere = async () => {
-    await call('token.revoke_all', { user: '@me' });
-    await leave();
+  const [error, setError] = useState<Refusal>();
+  const out = async (everywhere: boolean) => {
+    try {
+      if (everywhere) await call('token.revoke_all', { user: '@me' });
+      await leave();
+    } catch (cause) {
+      if (!(cause instanceof Refusal)) throw cause;
+      setError(cause);
+    }
   };
   return (
-    <Menu position="bottom-end" width={260} transitionProps={{ duration: 0 }}>
-      <Menu.Target>
-        <ActionIcon variant="default" aria-label={`You are ${session?.name}`}>
-          <IconUser size={18} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {session?.name}
-          <br />
-          {(session?.roles ?? []).join(', ') || 'no role'}
-          {session?.narrowed_to?.length ? `, narrowed to ${session.narrowed_to.join(', ')}` : ''}
-        </Menu.Label>
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void leave()}>
-          Log out
-        </Menu.Item>
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void everywhere()}>
-          Log out everywhere
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" width={260} transitionProps={{ duration: 0 }}>
+        <Menu.Target>
+          <ActionIcon variant="default" aria-label={`You are ${session?.name}`}>
+            <IconUser size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>
+            {session?.name}
+            <br />
+            {(session?.roles ?? []).join(', ') || 'no role'}
+            {session?.narrowed_to?.length ? `, narrowed to ${session.narrowed_to.join(', ')}` : ''}
+          </Menu.Label>
+          <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void out(false)}>
+            Log out
+          </Menu.Item>
+          <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void out(true)}>
+            Log out everywhere
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal
+        opened={error !== undefined}
+        onClose={() => setError(undefined)}
+        title="You are still logged in"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {error && <Failure error={error} />}
+      </Modal>
+    </>
   );
 }

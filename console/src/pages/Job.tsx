@@ -1,6 +1,6 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { streamAddress, type Job, type JobEvent, type JobRun } from '../api/client';
-import { useStream } from '../data/live';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import type { Job, JobEvent, JobRun } from '../api/client';
+import { useJobEvents } from '../data/live';
 import { useAct, useAsk, useList } from '../data/query';
 import { useMay } from '../data/session';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
@@ -33,9 +33,13 @@ import { commandLine, count, duration, many, titleOf, visible, wordOf } from '..
 
 const over = ['finished', 'failed', 'stopped'];
 
-/** A job as it goes on: its numbers, its runs, what they wrote. */
+/** A job as it goes on: its numbers, its runs, what they wrote. Another job is another page. */
 export function JobPage() {
   const id = usePart('job');
+  return <OneJob key={id} id={id} />;
+}
+
+function OneJob({ id }: { id: string }) {
   const [search, change] = useSearch();
   const show = useAsk('job.show', { job: id });
   const [newest, setNewest] = useState<Job>();
@@ -43,34 +47,19 @@ export function JobPage() {
   const waiting = useRef<JobRun[]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   // Many runs change at once: the page is drawn at most four times a second.
-  const take = useCallback((e: JobEvent) => {
+  const take = (e: JobEvent) => {
     if (e.run) waiting.current.push(e.run);
     if (e.job) setNewest(e.job);
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       const came = waiting.current;
       waiting.current = [];
-      setRuns((before) => {
-        const next = new Map(before);
-        for (const run of came) next.set(run.node, run);
-        return next;
-      });
+      setRuns((before) => new Map([...before, ...came.map((run) => [run.node, run] as const)]));
     }, 250);
-  }, []);
-  useEffect(() => {
-    setNewest(undefined);
-    setRuns(new Map());
-    return () => {
-      clearTimeout(timer.current);
-      timer.current = undefined;
-      waiting.current = [];
-    };
-  }, [id]);
-  const first = show.data?.id === id ? show.data : undefined;
-  const link = useStream<JobEvent>(
-    first && !over.includes(first.state) ? streamAddress('job.events', { job: id }) : undefined,
-    take,
-  );
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const first = show.data;
+  const link = useJobEvents(first && !over.includes(first.state) ? id : undefined, take);
   const job = newest ?? first;
   if (show.error) return <Failure error={show.error} again={() => void show.refetch()} />;
   if (!job) return <Coming />;
@@ -112,6 +101,11 @@ export function JobPage() {
       <Whisper text={`${job.state}: ${told(job)}`} />
     </Page>
   );
+}
+
+/** How long it took; empty: it did not begin, or goes on. */
+function took({ started_at, finished_at }: { started_at?: string; finished_at?: string }): string {
+  return started_at && finished_at ? duration((Date.parse(finished_at) - Date.parse(started_at)) / 1000) : '';
 }
 
 function told(job: Job): string {
@@ -161,9 +155,7 @@ function Numbers({ job }: { job: Job }) {
       <Text size="sm" c="dimmed" mt="sm">
         {many(job.nodes, 'node')}, {job.kind}
         {job.noop ? ', noop' : ''}, ordered by {job.actor} <Time at={job.created_at} />
-        {job.started_at &&
-          job.finished_at &&
-          `, took ${duration((Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000)}`}
+        {job.started_at && job.finished_at && `, took ${took(job)}`}
         {job.description && `, “${visible(job.description)}”`}
         {job.reason && `. ${job.reason}`}
         {job.rerun_of && (
@@ -204,8 +196,7 @@ const columns: Column<JobRun>[] = [
     width: '80px',
     end: true,
     from: 600,
-    cell: (r) =>
-      r.started_at && r.finished_at ? duration((Date.parse(r.finished_at) - Date.parse(r.started_at)) / 1000) : '',
+    cell: took,
   },
 ];
 
@@ -216,20 +207,19 @@ function outcome(r: JobRun): string {
   return visible(r.reason ?? '');
 }
 
+/** The listed runs as they are by now, and with a state those that came into it after the list was read. */
+export function runsIn(state: string | undefined, listed: JobRun[], fresh: ReadonlyMap<string, JobRun>): JobRun[] {
+  const runs = new Map(listed.map((r) => [r.node, fresh.get(r.node) ?? r]));
+  if (!state) return [...runs.values()];
+  for (const [node, run] of fresh) runs.set(node, run);
+  return [...runs.values()].filter((r) => r.state === state);
+}
+
 function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }) {
   const [search, change] = useSearch();
   const go = useGo();
   const list = useList('job.runs', { job: job.id, state: search.state });
-  const rows = useMemo(
-    () => list.rows.map((r) => fresh.get(r.node) ?? r).filter((r) => !search.state || r.state === search.state),
-    [list.rows, fresh, search.state],
-  );
-  // What was counted in a state came into it after the list was read.
-  const counted = search.state ? (job.counts?.[search.state] ?? 0) : job.nodes;
-  const { again } = list;
-  useEffect(() => {
-    if (search.state) again();
-  }, [counted, search.state]); // oxlint-disable-line react/exhaustive-deps
+  const rows = useMemo(() => runsIn(search.state, list.rows, fresh), [list.rows, fresh, search.state]);
   if (list.error) return <Failure error={list.error} again={list.again} />;
   return (
     <DataTable
@@ -237,7 +227,7 @@ function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }
       columns={columns}
       rows={rows}
       rowKey={(r) => r.node}
-      total={counted}
+      total={search.state ? (job.counts?.[search.state] ?? 0) : job.nodes}
       whole={list.whole}
       more={list.more}
       onOpen={(r) => go(nodeAddress(r.node))}
@@ -307,7 +297,7 @@ function Acts({ job }: { job: Job }) {
   const stop = useAct('job.stop', ['job.show', 'job.list']);
   const rerun = useAct('job.rerun', ['job.list']);
   const mayStop = useMay('job:stop');
-  const mayRun = useMay(`${job.kind === 'file' ? 'file:send' : `${job.kind}:run`}`);
+  const mayRun = useMay(job.kind === 'file' ? 'file:send' : `${job.kind}:run`);
   const left = (job.counts?.waiting ?? 0) + (job.counts?.sent ?? 0);
   return (
     <>

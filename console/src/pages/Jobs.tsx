@@ -2,9 +2,10 @@ import type { Job } from '../api/client';
 import { useList } from '../data/query';
 import { Link, useGo, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
-import { Button, Group, Select, Text, TextInput } from '../ui/kit';
+import { Choice } from '../ui/filters';
+import { Button, Group, Text, TextInput } from '../ui/kit';
 import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
-import { commandLine, count, titleOf } from '../ui/words';
+import { commandLine, count, flags, titleOf } from '../ui/words';
 
 const columns: Column<Job>[] = [
   {
@@ -93,31 +94,27 @@ export function Jobs() {
   return (
     <Page title="Jobs" name="Jobs">
       <Group gap="xs" className="filters">
-        <Select
+        <Choice
           label="State"
-          w={150}
-          placeholder="any"
-          clearable
-          clearButtonProps={{ 'aria-label': 'Any state' }}
+          any="Any state"
+          width={150}
           data={['active', 'queued', 'running', 'stopping', 'finished', 'failed', 'stopped']}
-          value={search.state ?? null}
-          onChange={(v) => change({ state: v ?? '' })}
+          value={filter.state}
+          set={(state) => change({ state })}
         />
-        <Select
+        <Choice
           label="Kind"
-          w={140}
-          placeholder="any"
-          clearable
-          clearButtonProps={{ 'aria-label': 'Any kind' }}
-          data={['puppet', 'task', 'command', 'script', 'file']}
-          value={search.kind ?? null}
-          onChange={(v) => change({ kind: v ?? '' })}
+          any="Any kind"
+          width={140}
+          data={['puppet', 'task', 'action', 'command', 'script', 'file']}
+          value={filter.kind}
+          set={(kind) => change({ kind })}
         />
         <TextInput
           label="Ordered by"
           data-filter
           w={160}
-          value={search.actor ?? ''}
+          value={filter.actor ?? ''}
           onChange={(e) => change({ actor: e.currentTarget.value })}
         />
       </Group>
@@ -127,16 +124,7 @@ export function Jobs() {
         all={some ? () => change({ state: '', kind: '', actor: '' }) : undefined}
       />
       <CommandLine
-        line={commandLine(
-          'job',
-          'list',
-          filter.state && '--state',
-          filter.state,
-          filter.kind && '--kind',
-          filter.kind,
-          filter.actor && '--by',
-          filter.actor,
-        )}
+        line={commandLine('job', 'list', ...flags({ state: filter.state, kind: filter.kind, by: filter.actor }))}
       />
     </Page>
   );

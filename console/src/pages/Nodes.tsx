@@ -1,12 +1,13 @@
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { Node } from '../api/client';
 import { useAfterEvents } from '../data/live';
 import { useAgain, useAsk, useList } from '../data/query';
 import { Link, nodeAddress, useGo, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
-import { Button, Group, Select, Text, TextInput } from '../ui/kit';
+import { Choice } from '../ui/filters';
+import { Button, Group, Text, TextInput } from '../ui/kit';
 import { CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
-import { commandLine, count, many, runStates } from '../ui/words';
+import { commandLine, count, flags, many, runStates } from '../ui/words';
 import { RunButton } from './RunDialog';
 
 const stateNames = Object.entries(runStates).map(([value, word]) => ({ value, label: word.text }));
@@ -83,8 +84,6 @@ export function Nodes() {
   const [search, change] = useSearch();
   const go = useGo();
   const again = useAgain();
-  const [typed, setTyped] = useState(search.where ?? '');
-  useEffect(() => setTyped(search.where ?? ''), [search.where]); // back and forward change it, too
   const filter = {
     where: search.where,
     state: search.state,
@@ -101,31 +100,17 @@ export function Nodes() {
   );
   const filtered = Object.values(filter).some(Boolean);
   const total = counts.data?.nodes;
+  const { where, state, environment, group, connected } = filter;
   const words = [
-    filter.where && '--where',
-    filter.where,
-    filter.state && '--state',
-    filter.state,
-    filter.environment && '--environment',
-    filter.environment,
-    filter.group && '--group',
-    filter.group,
-    filter.connected === 'yes' && '--connected',
-    filter.connected === 'no' && '--not-connected',
-    filter.connected === 'never' && '--never-connected',
-    search.order && '--order',
-    search.order,
+    ...flags({ where, state, environment, group, order: search.order }),
+    connected === 'yes' && '--connected',
+    connected === 'no' && '--not-connected',
+    connected === 'never' && '--never-connected',
   ];
   // Jobs know conditions, groups and all: other filters narrow what is seen, and are no target.
-  const target = { query: filter.where, group: filter.group, all: !filter.where && !filter.group ? true : undefined };
-  const runs = [
-    filter.where && '--where',
-    filter.where,
-    filter.group && '--group',
-    filter.group,
-    target.all && '--all',
-  ];
-  const narrowed = Boolean(filter.state || filter.connected || filter.environment || (filter.where && filter.group));
+  const target = { query: where, group, all: !where && !group ? true : undefined };
+  const runs = target.all ? ['--all'] : flags({ where, group });
+  const narrowed = Boolean(state || connected || environment || (where && group));
   const shown = { nodes: list.rows.map((n) => n.name) };
   const targets = narrowed ? shown : target;
   return (
@@ -144,51 +129,12 @@ export function Nodes() {
       actions={
         <RunButton
           targets={targets}
-          words={narrowed ? shown.nodes : runs.filter((w): w is string => Boolean(w))}
+          words={narrowed ? shown.nodes : runs}
           disabled={total === 0 || (narrowed && !list.whole) || list.rows.length === 0}
         />
       }
     >
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          change({ where: typed }, false);
-        }}
-      >
-        <Group gap="xs" align="flex-end" className="filters">
-          <TextInput
-            data-filter
-            style={{ flex: '1 1 260px' }}
-            label="Condition"
-            placeholder={'facts.os.family = "Debian" or certname ~ "^web-"'}
-            value={typed}
-            onChange={(e) => setTyped(e.currentTarget.value)}
-          />
-          <Select
-            label="Last run"
-            w={140}
-            data={stateNames}
-            value={search.state ?? null}
-            placeholder="any"
-            clearable
-            clearButtonProps={{ 'aria-label': 'Any state' }}
-            onChange={(value) => change({ state: value ?? '' })}
-          />
-          <Select
-            label="Agent"
-            w={150}
-            data={connections}
-            value={search.connected ?? null}
-            placeholder="any"
-            clearable
-            clearButtonProps={{ 'aria-label': 'Any agent' }}
-            onChange={(value) => change({ connected: value ?? '' })}
-          />
-          <Button type="submit" variant="default">
-            Filter
-          </Button>
-        </Group>
-      </form>
+      <Filters where={where ?? ''} state={state} connected={connected} change={change} />
       {list.error && <Failure error={list.error} again={list.again} />}
       {!(list.error && list.rows.length === 0) && (
         <DataTable
@@ -208,10 +154,7 @@ export function Nodes() {
                 <Button
                   variant="default"
                   size="xs"
-                  onClick={() => {
-                    setTyped('');
-                    change({ where: '', state: '', connected: '', environment: '', group: '' });
-                  }}
+                  onClick={() => change({ where: '', state: '', connected: '', environment: '', group: '' })}
                 >
                   Show all nodes
                 </Button>
@@ -228,5 +171,59 @@ export function Nodes() {
       <CommandLine line={commandLine('node', 'list', ...words)} />
       <Whisper text={total === undefined ? '' : many(total, 'node')} />
     </Page>
+  );
+}
+
+/** The form above the list. */
+function Filters(props: {
+  where: string;
+  state?: string;
+  connected?: string;
+  change: (search: Record<string, string>, replace?: boolean) => void;
+}) {
+  const [typed, setTyped] = useState(props.where);
+  const [applied, setApplied] = useState(props.where);
+  if (applied !== props.where) {
+    // Back and forward change the condition, too.
+    setApplied(props.where);
+    setTyped(props.where);
+  }
+  return (
+    <form
+      onSubmit={(e) => {
+        e.preventDefault();
+        props.change({ where: typed }, false);
+      }}
+    >
+      <Group gap="xs" align="flex-end" className="filters">
+        <TextInput
+          data-filter
+          style={{ flex: '1 1 260px' }}
+          label="Condition"
+          placeholder={'facts.os.family = "Debian" or certname ~ "^web-"'}
+          value={typed}
+          onChange={(e) => setTyped(e.currentTarget.value)}
+        />
+        <Choice
+          label="Last run"
+          any="Any state"
+          width={140}
+          data={stateNames}
+          value={props.state}
+          set={(state) => props.change({ state })}
+        />
+        <Choice
+          label="Agent"
+          any="Any agent"
+          width={150}
+          data={connections}
+          value={props.connected}
+          set={(connected) => props.change({ connected })}
+        />
+        <Button type="submit" variant="default">
+          Filter
+        </Button>
+      </Group>
+    </form>
   );
 }

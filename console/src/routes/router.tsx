@@ -10,7 +10,7 @@ import {
   useNavigate,
   useParams,
 } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { Frame } from '../pages/Frame';
 import { NoPage } from '../pages/NoPage';
 
@@ -51,10 +51,8 @@ function makeRouter() {
   });
 }
 
-let router: ReturnType<typeof makeRouter>;
-
 export function Pages() {
-  router ??= makeRouter();
+  const [router] = useState(makeRouter);
   return <RouterProvider router={router} />;
 }
 

@@ -38,6 +38,8 @@ export function DataTable<T>(props: Props<T>) {
   const middle = useMediaQuery('(min-width: 600px)', window.innerWidth >= 600);
   const room = widest ? 1200 : wide ? 900 : middle ? 600 : 0;
   const columns = props.columns.filter((c) => (c.from ?? 0) <= room);
+  // React's compiler is not used.
+  // oxlint-disable-next-line react/incompatible-library
   const virtual = useVirtualizer({
     count: props.rows.length,
     getScrollElement: () => scroll.current,
@@ -68,6 +70,8 @@ export function DataTable<T>(props: Props<T>) {
   const template = { gridTemplateColumns: columns.map((c) => c.width).join(' ') };
   const counted = props.total ?? (whole ? rows.length : -1);
   return (
+    // A list that can be moved in by keys has listeners, as a listbox has.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
       ref={scroll}
       className="grid"

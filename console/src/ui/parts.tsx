@@ -47,6 +47,17 @@ export function Time({ at }: { at?: string }) {
   );
 }
 
+/** Where something stands in code, short: the whole path when pointed at. */
+export function Place({ file, line }: { file?: string; line?: number }) {
+  if (!file) return <>–</>;
+  const near = file.split('/').slice(-2).join('/');
+  return (
+    <span className="mono" title={file}>
+      {line ? `${near}:${line}` : near}
+    </span>
+  );
+}
+
 /** The command line that does the same, to be copied. */
 export function CommandLine({ line }: { line: string }) {
   const [copied, setCopied] = useState(false);
@@ -71,7 +82,7 @@ export function CommandLine({ line }: { line: string }) {
   );
 }
 
-/** The head of a page and what is in it. The head has the focus when the page opens, so that readers begin there. */
+/** The head of a page, and what is in it. */
 export function Page(props: {
   title: ReactNode;
   name: string;
@@ -128,6 +139,8 @@ export function Failure({ error, again }: { error: Refusal; again?: () => void }
 /** Nothing is here, and why. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
+    // An <output> may not hold paragraphs.
+    // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role
     <Stack align="center" gap={8} py="xl" px="md" ta="center" role="status">
       <Text fw={600}>{title}</Text>
       <Stack gap={8} align="center" maw={620}>
@@ -236,6 +249,8 @@ export function ActDialog(props: {
 /** Numbers of states as one bar. */
 export function Bar({ parts, label }: { parts: { state: string; n: number }[]; label: string }) {
   return (
+    // A drawing of several elements is no <img>.
+    // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role
     <div className="bar" role="img" aria-label={label}>
       {parts
         .filter((p) => p.n > 0)

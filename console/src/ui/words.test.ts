@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, commandLine, count, duration, many, visible } from './words';
+import { ago, commandLine, count, duration, flags, many, visible } from './words';
 
 describe('words', () => {
   it('writes durations as 6m12s', () => {
@@ -29,6 +29,14 @@ describe('words', () => {
     expect(commandLine('node', 'list', '--where', `facts.os = "it's"`, false, undefined)).toBe(
       `tutti node list --where 'facts.os = "it'\\''s"'`,
     );
+  });
+  it('leaves out flags without a value', () => {
+    expect(flags({ state: 'failed', kind: '', by: undefined, order: '-name' })).toEqual([
+      '--state',
+      'failed',
+      '--order',
+      '-name',
+    ]);
   });
   it('shows signs that would change other text', () => {
     expect(visible('a\u0000b\u001b[31m\u202e')).toBe('a\\u0000b␛[31m\\u202e');

@@ -93,6 +93,11 @@ export function commandLine(...words: (string | false | undefined)[]): string {
   return ['tutti', ...words.filter((w): w is string => Boolean(w))].map(quoted).join(' ');
 }
 
+/** The flags of a command line that have a value. */
+export function flags(values: Record<string, string | undefined>): string[] {
+  return Object.entries(values).flatMap(([flag, value]) => (value ? [`--${flag}`, value] : []));
+}
+
 /** Text as people may see it: what would be no sign is written out. */
 export function visible(text: string): string {
   // oxlint-disable-next-line no-control-regex

@@ -13,11 +13,7 @@ type Config struct {
 }
 
 // Handler serves the console.
-type Handler struct {
-	mux      *http.ServeMux
-	pages    *pages
-	sessions *sessions
-}
+type Handler struct{ mux *http.ServeMux }
 
 // New reads the built files; an error says that they are not whole.
 func New(c Config) (*Handler, error) {
@@ -25,11 +21,11 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{mux: http.NewServeMux(), pages: built, sessions: &sessions{api: c.API}}
-	h.mux.HandleFunc("GET /session", h.sessions.show)
-	h.mux.HandleFunc("POST /session", h.sessions.open)
-	h.mux.HandleFunc("DELETE /session", h.sessions.close)
-	h.mux.HandleFunc(api.Prefix+"/", h.sessions.pass)
+	h, logins := &Handler{mux: http.NewServeMux()}, &sessions{api: c.API}
+	h.mux.HandleFunc("GET /session", logins.show)
+	h.mux.HandleFunc("POST /session", logins.open)
+	h.mux.HandleFunc("DELETE /session", logins.close)
+	h.mux.HandleFunc(api.Prefix+"/", logins.pass)
 	h.mux.HandleFunc("GET /assets/", built.asset)
 	h.mux.HandleFunc("/", built.page)
 	return h, nil

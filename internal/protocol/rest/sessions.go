@@ -60,7 +60,7 @@ func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (a
 func (h *sessions) linkSession(ctx context.Context, _ api.Nothing) (api.LoginLink, error) {
 	address := h.console()
 	if address == "" {
-		return api.LoginLink{}, fault.New(fault.Unavailable, "this server does not serve the console; set console_listen, for example to :8443, and restart it")
+		return api.LoginLink{}, fault.New(fault.Unavailable, "this server does not serve the console; set console_listen, for example to :8143, and restart it")
 	}
 	code, err := h.access.NewCode(ctx, fleet.ActorFrom(ctx))
 	if err != nil {

@@ -1,7 +1,8 @@
 import { useMemo } from 'react';
 import { useAsk } from '../../data/query';
 import { Link, useSearch } from '../../routes/router';
-import { Group, Text, TextInput } from '../../ui/kit';
+import { Find } from '../../ui/filters';
+import { Text } from '../../ui/kit';
 import { Coming, Empty, Failure, Time } from '../../ui/parts';
 import { visible } from '../../ui/words';
 
@@ -41,19 +42,9 @@ export default function Facts({ name }: { name: string }) {
   if (!facts.data) return <Coming />;
   return (
     <>
-      <Group gap="md" align="flex-end">
-        <TextInput
-          data-filter
-          label="Find"
-          placeholder="os.family"
-          style={{ flex: '1 1 220px' }}
-          value={search.find ?? ''}
-          onChange={(e) => change({ find: e.currentTarget.value })}
-        />
-        <Text size="sm" pb={8}>
-          received <Time at={facts.data.received_at} />
-        </Text>
-      </Group>
+      <Find placeholder="os.family" value={search.find} set={(find) => change({ find })}>
+        received <Time at={facts.data.received_at} />
+      </Find>
       <div className="page-scroll facts card">
         {shown === undefined ? (
           <Empty title="No fact is like that" />

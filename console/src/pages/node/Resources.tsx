@@ -3,8 +3,9 @@ import type { Resource } from '../../api/client';
 import { useAsk } from '../../data/query';
 import { useSearch } from '../../routes/router';
 import { DataTable, type Column } from '../../ui/DataTable';
-import { Group, Modal, Text, TextInput } from '../../ui/kit';
-import { Coming, Empty, Failure, Time } from '../../ui/parts';
+import { Find } from '../../ui/filters';
+import { Modal } from '../../ui/kit';
+import { Coming, Empty, Failure, Place, Time } from '../../ui/parts';
 import { count, visible } from '../../ui/words';
 
 const nameOf = (r: Resource) => `${r.type}[${r.title}]`;
@@ -26,11 +27,7 @@ const columns = (open: (r: Resource) => void): Column<Resource>[] => [
     title: 'Place',
     width: 'minmax(110px, 2fr)',
     from: 600,
-    cell: (r) => (
-      <span className="mono" title={r.file}>
-        {r.file ? `${r.file.split('/').slice(-2).join('/')}${r.line ? `:${r.line}` : ''}` : '–'}
-      </span>
-    ),
+    cell: (r) => <Place file={r.file} line={r.line} />,
   },
 ];
 
@@ -46,19 +43,9 @@ export default function Resources({ name }: { name: string }) {
   if (!catalog.data) return <Coming />;
   return (
     <>
-      <Group gap="md" align="flex-end">
-        <TextInput
-          data-filter
-          label="Find"
-          placeholder="File[/etc/motd]"
-          style={{ flex: '1 1 220px' }}
-          value={search.find ?? ''}
-          onChange={(e) => change({ find: e.currentTarget.value })}
-        />
-        <Text size="sm" pb={8} role="status">
-          {count(rows.length)} of {count(all?.length ?? 0)}, compiled <Time at={catalog.data.compiled_at} />
-        </Text>
-      </Group>
+      <Find placeholder="File[/etc/motd]" value={search.find} set={(find) => change({ find })}>
+        {count(rows.length)} of {count(all?.length ?? 0)}, compiled <Time at={catalog.data.compiled_at} />
+      </Find>
       <DataTable
         label="Resources"
         columns={columns(setShown)}

@@ -2,8 +2,9 @@ import type { Report, ReportLog, ReportResource } from '../../api/client';
 import { useAsk, useList } from '../../data/query';
 import { useSearch } from '../../routes/router';
 import { DataTable, type Column } from '../../ui/DataTable';
-import { Button, Group, Select, Stack, Text, Title } from '../../ui/kit';
-import { Coming, Empty, Failure, State, Time } from '../../ui/parts';
+import { Choice } from '../../ui/filters';
+import { Button, Group, Stack, Text, Title } from '../../ui/kit';
+import { Coming, Empty, Failure, Place, State, Time } from '../../ui/parts';
 import { count, duration, visible } from '../../ui/words';
 
 /** The node's runs, newest first; one of them whole. */
@@ -22,46 +23,47 @@ const stateOf = (r: Report) =>
         ? 'corrective'
         : r.status;
 
+const columns = (open: (r: Report) => void): Column<Report>[] => [
+  {
+    key: 'at',
+    title: 'Reported',
+    width: 'minmax(100px, 1fr)',
+    cell: (r) => (
+      <button type="button" className="as-link" onClick={() => open(r)}>
+        <Time at={r.received_at} />
+      </button>
+    ),
+  },
+  { key: 'state', title: 'State', width: '130px', cell: (r) => <State of={stateOf(r)} /> },
+  { key: 'changed', title: 'Changed', width: '80px', end: true, from: 600, cell: (r) => count(r.counts.changed) },
+  {
+    key: 'failed',
+    title: 'Failed',
+    width: '70px',
+    end: true,
+    from: 600,
+    cell: (r) => <span className={r.counts.failed > 0 ? 'many-bad' : undefined}>{count(r.counts.failed)}</span>,
+  },
+  { key: 'skipped', title: 'Skipped', width: '80px', end: true, from: 900, cell: (r) => count(r.counts.skipped) },
+  { key: 'took', title: 'Took', width: '80px', end: true, cell: (r) => duration(r.seconds) },
+  {
+    key: 'version',
+    title: 'Version',
+    width: 'minmax(100px, 1fr)',
+    from: 900,
+    cell: (r) => <span className="mono">{r.version.slice(0, 24)}</span>,
+  },
+];
+
 function RunList({ name }: { name: string }) {
   const [, change] = useSearch();
   const list = useList('report.list', { name });
   const open = (r: Report) => change({ report: r.id }, false);
-  const columns: Column<Report>[] = [
-    {
-      key: 'at',
-      title: 'Reported',
-      width: 'minmax(100px, 1fr)',
-      cell: (r) => (
-        <button type="button" className="as-link" onClick={() => open(r)}>
-          <Time at={r.received_at} />
-        </button>
-      ),
-    },
-    { key: 'state', title: 'State', width: '130px', cell: (r) => <State of={stateOf(r)} /> },
-    { key: 'changed', title: 'Changed', width: '80px', end: true, from: 600, cell: (r) => count(r.counts.changed) },
-    {
-      key: 'failed',
-      title: 'Failed',
-      width: '70px',
-      end: true,
-      from: 600,
-      cell: (r) => <span className={r.counts.failed > 0 ? 'many-bad' : undefined}>{count(r.counts.failed)}</span>,
-    },
-    { key: 'skipped', title: 'Skipped', width: '80px', end: true, from: 900, cell: (r) => count(r.counts.skipped) },
-    { key: 'took', title: 'Took', width: '80px', end: true, cell: (r) => duration(r.seconds) },
-    {
-      key: 'version',
-      title: 'Version',
-      width: 'minmax(100px, 1fr)',
-      from: 900,
-      cell: (r) => <span className="mono">{r.version.slice(0, 24)}</span>,
-    },
-  ];
   if (list.error) return <Failure error={list.error} again={list.again} />;
   return (
     <DataTable
       label="Runs"
-      columns={columns}
+      columns={columns(open)}
       rows={list.rows}
       rowKey={(r) => r.id}
       whole={list.whole}
@@ -95,11 +97,7 @@ const resourceColumns: Column<ReportResource>[] = [
     title: 'Place',
     width: 'minmax(100px, 1fr)',
     from: 900,
-    cell: (r) => (
-      <span className="mono" title={r.file}>
-        {r.file ? `${r.file.split('/').slice(-2).join('/')}:${r.line ?? ''}` : '–'}
-      </span>
-    ),
+    cell: (r) => <Place file={r.file} line={r.line} />,
   },
 ];
 
@@ -108,17 +106,15 @@ const worst = ['failed', 'skipped', 'changed', 'noop', 'unchanged'];
 function OneRun({ id, back }: { id: string; back: () => void }) {
   const [search, change] = useSearch();
   const asked = useAsk('report.show', { id });
-  const head = (
-    <Group>
-      <Button variant="default" size="xs" onClick={back}>
-        All runs
-      </Button>
-    </Group>
+  const all = (
+    <Button variant="default" size="xs" onClick={back}>
+      All runs
+    </Button>
   );
   if (asked.error) {
     return (
       <>
-        {head}
+        <Group>{all}</Group>
         <Failure error={asked.error} again={() => void asked.refetch()} />
       </>
     );
@@ -133,23 +129,18 @@ function OneRun({ id, back }: { id: string; back: () => void }) {
     <>
       <Group justify="space-between" align="flex-end">
         <Group gap="sm">
-          <Button variant="default" size="xs" onClick={back}>
-            All runs
-          </Button>
+          {all}
           <State of={stateOf(report)} />
           <Text size="sm">
             <Time at={report.received_at} />, took {duration(report.seconds)}, Puppet {report.puppet_version}
           </Text>
         </Group>
-        <Select
-          size="xs"
+        <Choice
           label="Resources"
-          placeholder="all that happened"
-          clearable
-          clearButtonProps={{ 'aria-label': 'All that happened' }}
+          any="All that happened"
           data={worst}
-          value={wanted ?? null}
-          onChange={(v) => change({ status: v ?? '' })}
+          value={wanted}
+          set={(status) => change({ status })}
         />
       </Group>
       {report.kept_in_short && (

@@ -1,6 +1,6 @@
 import type { FailedResource, NodeReasons, SkippedResource } from '../../api/client';
 import { useAsk } from '../../data/query';
-import { Link } from '../../routes/router';
+import { Link, nodeAddress } from '../../routes/router';
 import { Group, Stack, Text, Title } from '../../ui/kit';
 import { Coming, Empty, Failure, State, Time } from '../../ui/parts';
 import { many, visible } from '../../ui/words';
@@ -73,7 +73,7 @@ function Red({ why }: { why: NodeReasons }) {
         </Title>
         <Text size="sm">
           {many(why.failed_count, 'resource')} failed, {why.skipped_count} skipped,{' '}
-          <Link to={`/nodes/${encodeURIComponent(why.node)}`} search={{ tab: 'runs', report: why.report?.id }}>
+          <Link to={nodeAddress(why.node)} search={{ tab: 'runs', report: why.report?.id }}>
             <Time at={why.report?.received_at} />
           </Link>
         </Text>
@@ -198,7 +198,7 @@ function Good({ why }: { why: NodeReasons }) {
       <dl className="pairs">
         <dt>Reported</dt>
         <dd>
-          <Link to={`/nodes/${encodeURIComponent(why.node)}`} search={{ tab: 'runs', report: good.id }}>
+          <Link to={nodeAddress(why.node)} search={{ tab: 'runs', report: good.id }}>
             <Time at={good.received_at} />
           </Link>{' '}
           <State of={good.status} />

@@ -1,1 +1,0 @@
-import{JobTable as e}from"./Jobs-DoiO3H50.js";import{Bt as t}from"./index-C5c8eRVr.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};
