@@ -69,6 +69,9 @@ func TestStatusOfActions(t *testing.T) {
 	if got := s.tutti(t.Context(), "", nil, "action", "status", "12"); !strings.Contains(got.out, "12, command uptime") || !strings.Contains(got.err, "tutti job show 12") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
+	if got := s.tutti(t.Context(), "", nil, "action", "status", "c99"); got.code != exitFailed || !strings.Contains(got.err, "see `tutti action status`") {
+		t.Errorf("a call that there is none of: exit code %d\n%s", got.code, got.err)
+	}
 	for args, want := range map[string]string{"x": "a job's id is a number", "--limit 0": "--limit is a number of calls", "--kind task": "--kind is call or job"} {
 		if got := s.tutti(t.Context(), "", nil, append([]string{"action", "status"}, strings.Fields(args)...)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d\n%s", args, got.code, got.err)

@@ -108,7 +108,7 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.ask(w, r)
 	case path == "/calls":
 		s.answer(w, api.List[api.ActionCall]{Items: s.calls})
-	case strings.HasPrefix(path, "/calls/"):
+	case len(s.calls) > 0 && path == "/calls/"+s.calls[0].ID:
 		s.answer(w, s.calls[0])
 	case path == "/nodes":
 		s.answer(w, api.List[api.Node]{Items: []api.Node{{Name: "web-1"}, {Name: "web-2"}}})
