@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/agent/files"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
