@@ -103,15 +103,6 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	return callDescribed(ctx, c, in, module, described, input)
 }
 
-// callKnownAction calls an action that the nodes of a fleet are known to have.
-func callKnownAction(ctx context.Context, c *call, in *actionRunInput, module, name string, input api.ActionInput) error {
-	described, err := describedAction(ctx, c.app, module, name)
-	if err != nil {
-		return err
-	}
-	return callDescribed(ctx, c, in, module, described, input)
-}
-
 // callDescribed asks an action that only reads, and orders every other one as a job.
 func callDescribed(ctx context.Context, c *call, in *actionRunInput, module string, described api.Action, input api.ActionInput) error {
 	if in.o.dryRun && (in.o.filtered() || described.ReadOnly) {
