@@ -144,6 +144,7 @@ func TestCallsAreChained(t *testing.T) {
 		"names have no code":   {"web-1", "- --take code==0", "standard input holds none", exitUsage},
 		"nothing to take from": {"", "--all --take code==0", "give them on standard input (-) or in a file", exitUsage},
 		"of a job":             {"", "--all --answers code==0", "--answers is for actions that only read", exitUsage},
+		"a sleep of a job":     {"", "--all --batch 1 --batch-sleep 5s", "--batch-sleep is for actions that only read; lamp on is a job", exitUsage},
 		"twice":                {asLines, "- -t -", "standard input can be the nodes or the input", exitUsage},
 	} {
 		got := s.tutti(t.Context(), c.in, nil, append([]string{"action", "run", "lamp", "on", "--yes", "--no-wait"}, strings.Fields(c.args)...)...)
