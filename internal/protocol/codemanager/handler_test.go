@@ -291,6 +291,24 @@ func TestDeploys(t *testing.T) {
 	}
 }
 
+// What a repository that cannot be reached would have had is not taken for nothing.
+func TestDeploysOfARepositoryThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.repo.Fail(fault.New(fault.Unavailable, "it did not come in time"))
+	_, _, list := b.ask(http.MethodPost, Prefix+"/deploys", "deployer", `{"environments":["dev_x"],"wait":true}`)
+	if problem, _ := list[0]["error"].(map[string]any); list[0]["status"] != "failed" || !strings.Contains(problem["msg"].(string), "source control: it did not come in time") {
+		t.Errorf("a branch that nobody heard of: %v", list)
+	}
+	status, answer, list := b.ask(http.MethodPost, Prefix+"/deploys", "scoped", `{"deploy-all":true}`)
+	if status != http.StatusServiceUnavailable || !strings.Contains(answer["msg"].(string), "source control: it did not come in time") {
+		t.Errorf("all of none: %d %v %v", status, answer, list)
+	}
+	if _, _, list = b.ask(http.MethodPost, Prefix+"/deploys", "deployer", `{"deploy-all":true,"wait":true}`); len(list) != 1 || list[0]["status"] != "failed" {
+		t.Errorf("all of one: %v", list)
+	}
+}
+
 func TestDeploysThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
