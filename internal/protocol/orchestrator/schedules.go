@@ -238,7 +238,7 @@ func isOwner(actor fleet.Actor, e schedule.Entry) bool {
 	return e.Owner.Name == actor.Name && e.Owner.Kind == actor.Kind
 }
 
-// changeScheduledJob changes an order that is kept. Who changes what it does gives it: they become its owner.
+// changeScheduledJob changes an order that is kept. Only its owner changes what it does.
 func (h *schedules) changeScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	var body scheduleBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
@@ -266,7 +266,7 @@ func (h *schedules) changeScheduledJob(w http.ResponseWriter, r *http.Request) e
 		}
 		change.Order = &o
 	}
-	if e, err = h.Schedules.Change(r.Context(), e.ID, change); err != nil {
+	if e, err = h.Schedules.Change(r.Context(), fleet.ActorFrom(r.Context()), e.ID, change); err != nil {
 		if !e.Enabled && fault.Is(err, fault.Conflict) {
 			return h.service.Named(disabledSchedule, map[string]string{"scheduled_job": r.PathValue("id")}, err)
 		}
@@ -328,7 +328,7 @@ func (h *schedules) deleteScheduledJob(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	off := false
-	if _, err := h.Schedules.Change(r.Context(), e.ID, schedule.Change{Enabled: &off}); err != nil {
+	if _, err := h.Schedules.Change(r.Context(), fleet.ActorFrom(r.Context()), e.ID, schedule.Change{Enabled: &off}); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
