@@ -127,9 +127,9 @@ func (h *tokens) authenticate(w http.ResponseWriter, r *http.Request) error {
 	if asked.Update == nil || *asked.Update {
 		h.Access.Touch(b.Token)
 	}
-	shown := h.subjectOf(r.Context(), b.User)
-	if shown.err != nil {
-		return shown.err
+	shown, err := h.shown(r.Context(), b.User)
+	if err != nil {
+		return err
 	}
 	pejson.Write(w, http.StatusOK, struct {
 		user
@@ -140,7 +140,8 @@ func (h *tokens) authenticate(w http.ResponseWriter, r *http.Request) error {
 		LastActive *string `json:"last_active"`
 		Timeout    *int    `json:"timeout"`
 	}{
-		user: shown.user, UserID: shown.user.ID, token: tokenOf(b.Token), Creation: stamp(b.Token.CreatedAt), Expiration: stampOf(b.Token.ExpiresAt), LastActive: stampOf(b.Token.UsedAt),
+		user: shown, UserID: shown.ID, token: tokenOf(b.Token),
+		Creation: stamp(b.Token.CreatedAt), Expiration: stampOf(b.Token.ExpiresAt), LastActive: stampOf(b.Token.UsedAt),
 	})
 	return nil
 }
