@@ -123,6 +123,12 @@ func TestWhatARoleCannotSay(t *testing.T) {
 	_, err = b.access.EditUser(t.Context(), admin, "ann", rbac.UserEdit{Roles: &[]string{"roles"}})
 	b.must(err)
 	b.wrong("ann", "POST", "/rbac-api/v1/roles", create("more", permission("puppet_agent", "run", "*")), http.StatusForbidden, "permission-denied")
+	// Nor do they change members whom they cannot see: an empty list is what they were shown, another one is refused.
+	path, _ = b.roleNamed("roles")
+	own := create("roles", permission("user_roles", "create", "*"), permission("user_roles", "edit", "*"), permission("role", "read", "*"))
+	b.answer("ann", "PUT", path, own, http.StatusOK, nil)
+	own["user_ids"] = []string{b.ids["eve"]}
+	b.wrong("ann", "PUT", path, own, http.StatusForbidden, "permission-denied")
 }
 
 func TestPermissionsAreAsked(t *testing.T) {
