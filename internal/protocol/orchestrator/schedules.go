@@ -391,7 +391,7 @@ func (h *schedules) listSchedules(w http.ResponseWriter, r *http.Request, where 
 	all = slices.DeleteFunc(all, func(e schedule.Entry) bool {
 		return !e.Enabled || kind != "" && kind != entryKind(e) || !others && !isOwner(actor, e)
 	})
-	slices.SortStableFunc(all, entryColumns[orDefault(p.by, "name")])
+	slices.SortStableFunc(all, entryColumns[cmp.Or(p.by, "name")])
 	if p.order == "desc" {
 		slices.Reverse(all)
 	}
@@ -401,7 +401,7 @@ func (h *schedules) listSchedules(w http.ResponseWriter, r *http.Request, where 
 		items = append(items, scheduleView(linksOf(r), where, e))
 	}
 	pejson.Write(w, http.StatusOK, map[string]any{"items": items, "pagination": map[string]any{
-		"limit": p.limit, "offset": p.offset, "order": orDefault(p.order, "asc"), "order_by": orDefault(p.by, "name"), "total": len(all), "type": kind,
+		"limit": p.limit, "offset": p.offset, "order": cmp.Or(p.order, "asc"), "order_by": cmp.Or(p.by, "name"), "total": len(all), "type": kind,
 	}})
 	return nil
 }
