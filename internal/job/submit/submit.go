@@ -97,7 +97,6 @@ func (s Service) Spec(ctx context.Context, o Order) (job.Spec, error) {
 		}
 	}
 	if o.Whole != "" {
-		spec.Targets.Query = "" // nobody is asked
 		spec.Targets.All = true // until Submit has found them: a spec names somebody
 	}
 	return spec, refuse(Malformed, spec.Check())

@@ -96,7 +96,7 @@ func (h *plans) planTask(w http.ResponseWriter, r *http.Request) error {
 // planFinish notes how a plan ended.
 func (h *plans) planFinish(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Plan   flexible        `json:"plan_job"`
+		Plan   pejson.Text     `json:"plan_job"`
 		Result json.RawMessage `json:"result"`
 		Status string          `json:"status"`
 	}
@@ -113,7 +113,7 @@ func (h *plans) planFinish(w http.ResponseWriter, r *http.Request) error {
 // stopPlan ends a plan: its next task is refused. What it started goes on, and so does the client that runs it.
 func (h *plans) stopPlan(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Plan flexible `json:"plan_job"`
+		Plan pejson.Text `json:"plan_job"`
 	}
 	if err := h.read(w, r, maxBody, &body); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (h *people) listUsers(w http.ResponseWriter, r *http.Request) error {
 		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !strings.Contains(strings.ToLower(u.Name), part) })
 		asked.Total = len(users)
 		users = cut(users, asked, userOrders)
-	} else if ids := split(query.Get("id")); ids != nil {
+	} else if ids := pejson.ListOf(query.Get("id")); ids != nil {
 		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !slices.Contains(ids, pejson.UserID(u.Name)) })
 	}
 	shown := []user{}
