@@ -59,7 +59,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	}
 	token := strings.TrimSpace(c.Token)
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, &fault.Error{Kind: fault.Denied, Detail: "what is given as the token is none: it holds a character that no token has", Hint: "get one with `tutti login`"}
+		return nil, &fault.Error{Kind: fault.Denied, Detail: "the token cannot be used: it holds a character that no token has", Hint: "get one with `tutti login`"}
 	}
 	return &Client{server: server, token: token, http: &http.Client{Transport: transport}}, nil
 }

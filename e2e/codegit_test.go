@@ -40,6 +40,9 @@ func TestCodeFromGit(t *testing.T) {
 	if r.code != 4 || !strings.Contains(r.out, "manifests/site.pp:1") {
 		t.Errorf("a mistake: exit code %d\n%s", r.code, r.text())
 	}
+	if r = s.try(t, "code", "source", "sync", "control", "--wait"); r.code != 4 || !strings.Contains(r.out, "manifests/site.pp:1") {
+		t.Errorf("a mistake that a webhook deployed a moment ago: exit code %d\n%s", r.code, r.text())
+	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(repo, "manifests/passwd.pp")); err != nil {
 		t.Fatal(err)
 	}

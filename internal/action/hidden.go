@@ -3,7 +3,6 @@ package action
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -71,23 +70,14 @@ func hiddenFields(text []byte) map[string]bool {
 
 // Split parts what may be shown of an object from what must not: two objects. secret is nil if nothing is.
 func (s *Schema) Split(object jsontext.Value) (shown, secret jsontext.Value, err error) {
-	var members map[string]json.RawMessage
-	if len(object) > 0 {
-		if err := json.Unmarshal(object, &members); err != nil {
-			return nil, nil, err
-		}
-	}
-	hidden := map[string]json.RawMessage{}
-	for _, f := range s.fields {
-		if value, given := members[f.Name]; given && f.Hidden {
-			hidden[f.Name] = value
-			delete(members, f.Name)
-		}
+	open, hidden, err := s.parts(object)
+	if err != nil {
+		return nil, nil, err
 	}
 	if len(hidden) == 0 {
 		return object, nil, nil
 	}
-	if shown, err = json.Marshal(members); err != nil {
+	if shown, err = json.Marshal(open); err != nil {
 		return nil, nil, err
 	}
 	secret, err = json.Marshal(hidden)
@@ -96,16 +86,33 @@ func (s *Schema) Split(object jsontext.Value) (shown, secret jsontext.Value, err
 
 // Shown is an object as it may be shown: what is hidden is its name alone.
 func (s *Schema) Shown(object jsontext.Value) (jsontext.Value, error) {
-	shown, secret, err := s.Split(object)
-	if err != nil || secret == nil {
-		return shown, err
-	}
-	var members, hidden map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(shown, &members), json.Unmarshal(secret, &hidden)); err != nil {
+	all, hidden, err := s.parts(object)
+	if err != nil {
 		return nil, err
 	}
-	for name := range hidden {
-		members[name] = asText(Hidden)
+	if len(hidden) == 0 {
+		return object, nil
 	}
-	return json.Marshal(members)
+	for name := range hidden {
+		all[name] = asText(Hidden)
+	}
+	return json.Marshal(all)
+}
+
+// parts are the members of an object that may be shown, and those that must not.
+func (s *Schema) parts(object jsontext.Value) (open, hidden map[string]json.RawMessage, err error) {
+	if len(object) == 0 {
+		return nil, nil, nil
+	}
+	if err := json.Unmarshal(object, &open); err != nil {
+		return nil, nil, err
+	}
+	hidden = map[string]json.RawMessage{}
+	for _, f := range s.fields {
+		if value, given := open[f.Name]; given && f.Hidden {
+			hidden[f.Name] = value
+			delete(open, f.Name)
+		}
+	}
+	return open, hidden, nil
 }

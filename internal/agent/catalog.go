@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/files"
 	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -194,14 +194,8 @@ func (c *catalogs) sweep(ctx context.Context, kept keptCatalog) {
 
 // intact tells that a file has the content of a digest.
 func intact(path, digest string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return err == nil && hex.EncodeToString(sum.Sum(nil)) == digest
+	has, err := files.Has(path, digest)
+	return err == nil && has
 }
 
 // checkDocument holds what a server gave against the digest that was asked for.

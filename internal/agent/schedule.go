@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -163,18 +162,14 @@ func (d *daemon) told(c pxp.CatalogChange) {
 
 // keepCatalogs fetches the catalog when there may be another one: after connecting, after a hint, and from time to time.
 func (d *daemon) keepCatalogs(ctx context.Context) error {
-	pause := firstLook
+	pause, pauses := firstLook, pauses{poll: d.CatalogPoll}
 	for ctx.Err() == nil {
 		d.changed.await(ctx, pause)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
 		err := d.refreshCatalog(ctx)
-		if err != nil && fault.Of(err) != fault.NotFound {
-			pause = min(2*pause, d.CatalogPoll)
-			continue
-		}
-		pause = d.CatalogPoll/2 + rand.N(d.CatalogPoll) //nolint:gosec // no secret
+		pause = pauses.next(err != nil && fault.Of(err) != fault.NotFound)
 		if err == nil && d.applyNow.Swap(false) && d.schedule != nil {
 			d.schedule.Tell(ctx)
 		}

@@ -181,6 +181,40 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// A server that fails once, long after the last question that went well, is asked again soon: the hint that was meant for now is not given again.
+func TestAServerThatFailsOnceIsAskedAgainSoon(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	d := &daemon{Config: Default(), log: discard, catalogs: openTest(t, t.TempDir(), h.URL), changed: newSignal()}
+	within := func(what string, holds func() bool) {
+		t.Helper()
+		for deadline := time.After(30 * time.Second); !holds(); {
+			select {
+			case <-deadline:
+				t.Fatal(what)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	has := func(digest string) func() bool {
+		return func() bool {
+			got := d.catalogs.Current()
+			return got != nil && got.Digest == digest
+		}
+	}
+	first := h.give(t, "first", 1)
+	d.changed.give()
+	go func() { _ = d.keepCatalogs(t.Context()) }()
+	within("there is no catalog", has(first))
+	h.requests()
+	h.set(func() { h.status = http.StatusServiceUnavailable })
+	second := h.give(t, "second", 2)
+	d.changed.give()
+	within("nobody asks after the hint", func() bool { return len(h.requests()) > 0 })
+	h.set(func() { h.status = 0 })
+	within("the first catalog is still there", has(second))
+}
+
 func TestRunSettings(t *testing.T) {
 	t.Parallel()
 	for text, change := range map[string]func(*Config){

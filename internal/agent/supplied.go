@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -173,21 +172,18 @@ func (d *daemon) keepSupplied(ctx context.Context) error {
 	if !d.EnvironmentModules || len(d.primaries()) == 0 {
 		return nil
 	}
-	pause := firstLook
+	pause, pauses := firstLook, pauses{poll: d.CatalogPoll}
 	for ctx.Err() == nil {
 		d.supplies.await(ctx, pause)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
-		if err := d.refreshSupplied(ctx); err != nil {
-			if ctx.Err() == nil {
-				d.log.WarnContext(ctx, "modules of the environment's code not refreshed, will retry", "err", err)
-			}
-			pause = min(2*pause, d.CatalogPoll)
-			continue
+		err := d.refreshSupplied(ctx)
+		if pause = pauses.next(err != nil); err == nil {
+			d.sweepSupplied(ctx)
+		} else if ctx.Err() == nil {
+			d.log.WarnContext(ctx, "modules of the environment's code not refreshed, will retry", "err", err)
 		}
-		pause = d.CatalogPoll/2 + rand.N(d.CatalogPoll) //nolint:gosec // no secret
-		d.sweepSupplied(ctx)
 	}
 	return nil
 }

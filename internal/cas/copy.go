@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -60,12 +61,7 @@ type copying struct {
 
 // batch copies what is missing together, and one by one once a blob is wrong: that one is left out.
 func (c *copying) batch(ctx context.Context, sizes map[fleet.Digest]int64) error {
-	ds := make([]fleet.Digest, 0, len(sizes))
-	for d := range sizes {
-		ds = append(ds, d)
-	}
-	slices.Sort(ds)
-	missing, err := c.to.Missing(ctx, ds)
+	missing, err := c.to.Missing(ctx, slices.Sorted(maps.Keys(sizes)))
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -73,32 +69,29 @@ func (c *copying) batch(ctx context.Context, sizes map[fleet.Digest]int64) error
 	for _, d := range missing {
 		sources = append(sources, Source{Digest: d, Open: func() (io.ReadCloser, error) { return c.from.Open(d) }})
 	}
-	err = PutAll(ctx, c.to, slices.Values(sources))
-	if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
-		return c.count(err, sizes, missing...)
+	switch err = PutAll(ctx, c.to, slices.Values(sources)); {
+	case err == nil:
+		c.count(sizes, missing...)
+		return nil
+	case !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound):
+		return err
 	}
 	for _, source := range sources {
-		err := putSource(ctx, c.to, source)
-		switch {
+		switch err := putSource(ctx, c.to, source); {
+		case err == nil:
+			c.count(sizes, source.Digest)
 		case fault.Is(err, fault.Invalid):
 			c.result.Damaged = append(c.result.Damaged, source.Digest)
-		case fault.Is(err, fault.NotFound): // it was set aside just now
-		default:
-			if err := c.count(err, sizes, source.Digest); err != nil {
-				return err
-			}
+		case !fault.Is(err, fault.NotFound): // it was set aside just now
+			return err
 		}
 	}
 	return nil
 }
 
-func (c *copying) count(err error, sizes map[fleet.Digest]int64, ds ...fleet.Digest) error {
-	if err != nil {
-		return err
-	}
+func (c *copying) count(sizes map[fleet.Digest]int64, ds ...fleet.Digest) {
 	for _, d := range ds {
 		c.result.New++
 		c.result.Bytes += sizes[d]
 	}
-	return nil
 }

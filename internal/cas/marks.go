@@ -26,6 +26,12 @@ type Arrival struct {
 	Bytes  int64
 }
 
+// Departure is content that one Leave gave up, and until when.
+type Departure struct {
+	Digests []fleet.Digest
+	Until   time.Time
+}
+
 // Marks is what all servers that share one store know of its content: what is stored, and since when nobody put or asked
 // for it. They make a Sweep safe while others write, on any server: who wants to rely on content renews its mark, and
 // content is removed only after its mark was given up (Leave) in one step with a look at its age.
@@ -56,10 +62,11 @@ type Marks interface {
 	// Leave gives up those of ds that nobody renewed since before, until they are Gone or the time given is over, and
 	// returns them: the caller may remove them in that time. Those without a mark are given up with strangers, and stay
 	// without. Conflict when the marks are of no store: what is there is not known.
-	Leave(ctx context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) ([]fleet.Digest, error)
+	Leave(ctx context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (Departure, error)
 
-	// Gone forgets what was given up.
-	Gone(ctx context.Context, ds []fleet.Digest) error
+	// Gone forgets what a Leave gave up. What somebody else took over or gave up since keeps its mark. So does everything while the
+	// marks are of no store: who lists it now may have seen what is gone, and must not adopt it.
+	Gone(ctx context.Context, left Departure) error
 
 	// Now is the time by the clock of the marks.
 	Now(ctx context.Context) (time.Time, error)

@@ -104,31 +104,32 @@ func (o *OwnMarks) Arrive(_ context.Context, arrived []Arrival) (lost []fleet.Di
 }
 
 // Leave implements Marks.
-func (o *OwnMarks) Leave(_ context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (left []fleet.Digest, err error) {
+func (o *OwnMarks) Leave(_ context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (left Departure, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.store == "" {
-		return nil, fault.New(fault.Conflict, "it is being looked what is in the store of content: nothing is removed until that has ended")
+		return left, fault.New(fault.Conflict, "it is being looked what is in the store of content: nothing is removed until that has ended")
 	}
 	now := time.Now()
+	left.Until = now.Add(within)
 	for _, d := range ds {
 		m, there := o.marks[d]
 		if !there && !strangers || there && (!m.renewed.Before(before) || m.leaving.After(now)) {
 			continue
 		}
-		m.leaving = now.Add(within)
+		m.leaving = left.Until
 		o.marks[d] = m
-		left = append(left, d)
+		left.Digests = append(left.Digests, d)
 	}
 	return left, nil
 }
 
 // Gone implements Marks.
-func (o *OwnMarks) Gone(_ context.Context, ds []fleet.Digest) error {
+func (o *OwnMarks) Gone(_ context.Context, left Departure) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, d := range ds {
-		if m, there := o.marks[d]; there && !m.leaving.IsZero() {
+	for _, d := range left.Digests {
+		if o.store != "" && o.marks[d].leaving.Equal(left.Until) {
 			delete(o.marks, d)
 		}
 	}

@@ -57,7 +57,7 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
 		addOrderFlags(f, &in.o)
 		in.p.add(f)
 		f.IntVar(&in.batch, "batch", 0, "how many nodes are asked at a time; 0: all. Of an action that changes something, it is --concurrency")
-		f.duration(&in.sleep, "batch-sleep", time.Second, "how long to wait between two batches")
+		f.duration(&in.sleep, "batch-sleep", batchSleep, "how long to wait between two batches of an action that only reads")
 		f.StringVar(&in.display, "display", "", "which answers to show: ok, failed, all or none; empty: as the action says")
 		f.offers("display", "ok", "failed", "all", "none")
 		f.StringVar(&in.answers, "answers", "", `show and print only answers for which this holds: 'code == 0 and data.status == "stopped"'; it reads code, state, node, message and data`)
@@ -100,16 +100,24 @@ func runAction(ctx context.Context, c *call, in *actionRunInput) error {
 	if in.answers != "" && !described.ReadOnly {
 		return usageError{fault.New(fault.Invalid, "--answers is for actions that only read; %s %s is a job: tutti job show has its runs", module, name)}
 	}
-	return callDescribed(ctx, c, in, module, described, input)
-}
-
-// callKnownAction calls an action that the nodes of a fleet are known to have.
-func callKnownAction(ctx context.Context, c *call, in *actionRunInput, module, name string, input api.ActionInput) error {
-	described, err := describedAction(ctx, c.app, module, name)
-	if err != nil {
+	if err := c.checkSleep(module, described); err != nil {
 		return err
 	}
 	return callDescribed(ctx, c, in, module, described, input)
+}
+
+// batchSleep is how long to wait between two batches if nobody says it; MCollective waits as long.
+const batchSleep = time.Second
+
+// checkSleep refuses a time between batches that nobody would wait for.
+func (c *call) checkSleep(module string, a api.Action) error {
+	if a.ReadOnly || !c.changed("batch-sleep") {
+		return nil
+	}
+	return usageError{&fault.Error{
+		Kind: fault.Invalid, Detail: fmt.Sprintf("--batch-sleep is for actions that only read; %s %s is a job, which begins with a node when another one has ended", module, a.Name),
+		Hint: "--batch N says how many nodes it runs on at a time",
+	}}
 }
 
 // callDescribed asks an action that only reads, and orders every other one as a job.

@@ -69,6 +69,9 @@ func TestStatusOfActions(t *testing.T) {
 	if got := s.tutti(t.Context(), "", nil, "action", "status", "12"); !strings.Contains(got.out, "12, command uptime") || !strings.Contains(got.err, "tutti job show 12") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
+	if got := s.tutti(t.Context(), "", nil, "action", "status", "c99"); got.code != exitFailed || !strings.Contains(got.err, "see `tutti action status`") {
+		t.Errorf("a call that there is none of: exit code %d\n%s", got.code, got.err)
+	}
 	for args, want := range map[string]string{"x": "a job's id is a number", "--limit 0": "--limit is a number of calls", "--kind task": "--kind is call or job"} {
 		if got := s.tutti(t.Context(), "", nil, append([]string{"action", "status"}, strings.Fields(args)...)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d\n%s", args, got.code, got.err)
@@ -141,6 +144,7 @@ func TestCallsAreChained(t *testing.T) {
 		"names have no code":   {"web-1", "- --take code==0", "standard input holds none", exitUsage},
 		"nothing to take from": {"", "--all --take code==0", "give them on standard input (-) or in a file", exitUsage},
 		"of a job":             {"", "--all --answers code==0", "--answers is for actions that only read", exitUsage},
+		"a sleep of a job":     {"", "--all --batch 1 --batch-sleep 5s", "--batch-sleep is for actions that only read; lamp on is a job", exitUsage},
 		"twice":                {asLines, "- -t -", "standard input can be the nodes or the input", exitUsage},
 	} {
 		got := s.tutti(t.Context(), c.in, nil, append([]string{"action", "run", "lamp", "on", "--yes", "--no-wait"}, strings.Fields(c.args)...)...)

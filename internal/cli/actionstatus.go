@@ -53,7 +53,11 @@ and how many nodes ended in which state. What nodes answered to a call is not ke
 		case len(c.args) == 0:
 			return listPastActions(ctx, c, in)
 		case isCall(c.args[0]):
-			return showAnswer(ctx, c.app, api.ActionCallShow, api.ActionCallRequest{Call: c.args[0]}, printCall)
+			err := showAnswer(ctx, c.app, api.ActionCallShow, api.ActionCallRequest{Call: c.args[0]}, printCall)
+			if fault.Is(err, fault.NotFound) { // "action list" lists modules
+				return hinted(err, "see `tutti action status`; old records are dropped")
+			}
+			return err
 		}
 		j, err := ask(ctx, c.app, api.JobShow, api.JobRequest{Job: c.args[0]})
 		if err != nil {

@@ -77,7 +77,8 @@ func (t *clientTools) read(path string, must bool) error {
 	if err := json.NewDecoder(file).Decode(&document); err != nil {
 		return usageError{fault.Wrap(fault.Invalid, err, "%s is no JSON as the client tools have it: %v", path, err)}
 	}
-	t.CACert, t.TokenFile = first(document.PuppetDB.CACert, t.Certificate, t.CACert), first(document.PuppetDB.TokenFile, t.TokenFile)
+	t.CACert, t.Certificate = first(document.PuppetDB.CACert, t.Certificate, t.CACert), ""
+	t.TokenFile = first(document.PuppetDB.TokenFile, t.TokenFile)
 	var one string
 	var many []string
 	if json.Unmarshal(document.PuppetDB.URLs, &one) == nil && one != "" {

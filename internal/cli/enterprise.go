@@ -111,7 +111,7 @@ var theirs = map[string][]theirFlag{
 		format,
 	}, connection),
 	"access login": {
-		{names: []string{"--lifetime"}, value: true, becomes: worked, ours: "--lifetime", work: lifetimeWords, says: "y and d, too; a bare number is seconds, 0 as long as the server gives"},
+		{names: []string{"--lifetime"}, value: true, becomes: worked, ours: "--lifetime", work: lifetimeWords, says: "y and d, too; a bare number is seconds; with 0 the server says how long"},
 		{names: []string{"--print"}, becomes: same},
 		{names: []string{"--label"}, value: true, becomes: same},
 		{names: []string{"--username", "-u"}, value: true, becomes: worked, ours: "the argument NAME", work: func(name string) []string { return []string{name} }},
@@ -192,7 +192,9 @@ func appWords(name string) []string {
 // lifetimeWords are a lifetime as tutti login takes it.
 func lifetimeWords(text string) []string {
 	switch {
-	case strings.Trim(text, "0123456789") == "" && text != "" && strings.Trim(text, "0") != "":
+	case text != "" && strings.Trim(text, "0") == "":
+		return nil
+	case text != "" && strings.Trim(text, "0123456789") == "":
 		text += "s"
 	case strings.HasSuffix(text, "y"):
 		if n := strings.TrimSuffix(text, "y"); strings.Trim(n, "0123456789") == "" && n != "" && len(n) < 5 {
@@ -356,20 +358,21 @@ func (a *app) asTools(action string, line []string, free bool) ([]string, error)
 		})
 	}
 	runs := action == "job run" || action == "task run"
+	var more []string
 	if tools.Color != nil && !has("--color") {
-		line = append(line, map[bool]string{true: "--color=always", false: "--color=never"}[*tools.Color])
+		more = append(more, map[bool]string{true: "--color=always", false: "--color=never"}[*tools.Color])
 	}
 	if runs && tools.Environment != "" && !has("--environment") && !free {
-		line = append(line, "--environment="+tools.Environment)
+		more = append(more, "--environment="+tools.Environment)
 	}
 	if runs && tools.Noop != nil && *tools.Noop && !has("--noop", "--no-noop") {
-		line = append(line, "--noop")
+		more = append(more, "--noop")
 	}
 	if runs { // they do not ask
-		line = append(line, "--yes")
+		more = append(more, "--yes")
 	}
 	if action == "query" && !has("--output", "-o") {
-		line = append(line, "--output=json")
+		more = append(more, "--output=json")
 	}
-	return line, nil
+	return slices.Insert(line, len(strings.Fields(action)), more...), nil // not at the end: behind a -- they would be no flags
 }

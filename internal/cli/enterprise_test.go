@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -23,8 +24,8 @@ func TestCommandLinesOfClientTools(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
 		{"tutti", "job run -n a,b --noop --node-group Web --no-wait", "job run --nodes=a,b --noop --group=Web --no-wait"},
 		{"tutti", "job run -q --nodes a", "job run -q --nodes=a"}, // quiet
-		{"puppet-job", "run -q 'nodes{}' --concurrency 5", "job run --query='nodes{}' --concurrency=5 --yes"},
-		{"puppet-job", "run -na,b -e=canary --color", "job run --nodes=a,b --environment=canary --color=always --yes"},
+		{"puppet-job", "run -q 'nodes{}' --concurrency 5", "job run --yes --query='nodes{}' --concurrency=5"},
+		{"puppet-job", "run -na,b -e=canary --color", "job run --yes --nodes=a,b --environment=canary --color=always"},
 		{"tutti", "job run a --color never", "job run a --color never"},
 		{"tutti", "job run a --no-color --verbose", "job run a --color=never"},
 		{"tutti", "job run --application Shop['eu']", "job run --app=Shop[eu]"},
@@ -33,14 +34,15 @@ func TestCommandLinesOfClientTools(t *testing.T) {
 		{"tutti", "job run a --where x --max-failures 3", "job run a --where x --max-failures 3"}, // ours
 		{"puppet-job", "--service-url https://x:8143 --token-file t show 5", "job show --server=https://x:8143 --token-file=t 5"},
 		{"tutti", "job stop 5 --force", "job stop 5 --kill"},
-		{"puppet-task", "run web::restart action=reload -n a --params @p.json", "task run web::restart action=reload --nodes=a --params=@p.json --yes"},
+		{"puppet-task", "run web::restart action=reload -n a --params @p.json", "task run --yes web::restart action=reload --nodes=a --params=@p.json"},
 		{"tutti", "task run x a=--noop -- -n", "task run x a=--noop -- -n"},
+		{"puppet-task", "run x -n a -- b=--noop", "task run --yes x --nodes=a -- b=--noop"},
 		{"puppet-access", "login ann --lifetime 2y -t f --service-url https://x:4433/rbac-api", "access login ann --lifetime=730d --token-file=f --server=https://x:4433"},
 		{"tutti", "access login -u ann --lifetime 90 --debug", "access login ann --lifetime=90s"},
-		{"tutti", "access login ann --lifetime 0", "access login ann --lifetime=0"},
+		{"tutti", "access login ann --lifetime 0", "access login ann"},
 		{"tutti", "access delete-token-file --token-path f", "access delete-token-file --token-file=f"},
 		{"puppet-code", "-l debug -t f --service-url https://x:8170/code-manager deploy production -w -F json", "code deploy --token-file=f --server=https://x:8170 production --wait --output=json"},
-		{"puppet-query", "-u https://x:8081,https://y:8081 --token f nodes{}", "query --server=https://x:8081 --token-file=f nodes{} --output=json"},
+		{"puppet-query", "-u https://x:8081,https://y:8081 --token f nodes{}", "query --output=json --server=https://x:8081 --token-file=f nodes{}"},
 		{"puppet-app", "show Shop -e canary", "app show Shop --environment=canary"},
 		{"puppet-job", "--version", "version"},
 		{"tutti", "node list -n 5", "node list -n 5"},
@@ -121,12 +123,17 @@ func TestConfigurationOfClientTools(t *testing.T) {
 	}
 	a := &app{system: System{Name: "puppet-job", Env: s.env}}
 	line, err := a.fromEnterprise([]string{"run", "-n", "a"})
-	if want := "job run --nodes=a --color=never --environment=staging --noop --yes"; err != nil || strings.Join(line, " ") != want {
+	if want := "job run --color=never --environment=staging --noop --yes --nodes=a"; err != nil || strings.Join(line, " ") != want {
 		t.Errorf("%v %v, want %s", line, err, want)
 	}
 	line, _ = a.fromEnterprise([]string{"run", "-n", "a", "--no-enforce-environment", "--no-noop"})
-	if want := "job run --nodes=a --no-noop --color=never --yes"; strings.Join(line, " ") != want {
+	if want := "job run --color=never --yes --nodes=a --no-noop"; strings.Join(line, " ") != want {
 		t.Errorf("%v, want %s", line, want)
+	}
+	var tools clientTools // the machine's, then the user's, which wins under whichever name
+	machine, user := write("machine.conf", `{"certificate-file": "/machine.pem"}`), write("user.conf", `{"cacert": "/user.pem"}`)
+	if err := errors.Join(tools.read(machine, true), tools.read(user, true)); err != nil || tools.CACert != "/user.pem" {
+		t.Errorf("%+v, %v", tools, err)
 	}
 	other := write("other.conf", `{"options": {"service-url": "https://other.test:8143"}}`)
 	a = &app{system: System{Name: "puppet-job", Env: s.env}}

@@ -38,6 +38,7 @@ type jobServer struct {
 	hold    chan struct{}      // the stream waits for it before it ends; may be nil
 	mu      sync.Mutex
 	ordered map[string]json.RawMessage // the last order of each kind, dry runs left out
+	path    string                     // of the last question
 	stopped bool
 }
 
@@ -99,6 +100,10 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/jobs":
 		s.answer(w, api.List[api.Job]{Items: []api.Job{s.job()}})
 	case path == "/ping":
+		text, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		s.ordered["ping"] = text
+		s.mu.Unlock()
 		s.answer(w, api.List[api.Pong]{Items: s.pongs})
 	case s.modules[strings.TrimPrefix(path, "/actions/")].Module != "":
 		s.answer(w, s.modules[strings.TrimPrefix(path, "/actions/")])
@@ -108,7 +113,7 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.ask(w, r)
 	case path == "/calls":
 		s.answer(w, api.List[api.ActionCall]{Items: s.calls})
-	case strings.HasPrefix(path, "/calls/"):
+	case len(s.calls) > 0 && path == "/calls/"+s.calls[0].ID:
 		s.answer(w, s.calls[0])
 	case path == "/nodes":
 		s.answer(w, api.List[api.Node]{Items: []api.Node{{Name: "web-1"}, {Name: "web-2"}}})
@@ -142,7 +147,7 @@ func (s *jobServer) order(w http.ResponseWriter, r *http.Request, kind string) {
 func (s *jobServer) ask(w http.ResponseWriter, r *http.Request) {
 	text, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.ordered["ask"] = text
+	s.ordered["ask"], s.path = text, r.URL.Path
 	s.mu.Unlock()
 	events := []api.ActionEvent{{Asked: &api.ActionAsked{Module: "lamp", Nodes: len(s.answers), Action: s.lamp.Actions[1]}}} // the one that reads
 	for _, a := range s.answers {

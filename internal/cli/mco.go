@@ -71,7 +71,8 @@ func addMcoFlags(f flagSet, m *mcoFlags) {
 	f.StringVarP(&m.compound, "select", "S", "", "nodes for which a compound filter of MCollective holds: 'os.family=Debian and not role::db'")
 	addLimitFlags(f, &m.targetFlags)
 	f.IntVar(&m.batch, "batch", 0, "how many nodes at a time; 0: all")
-	f.Var((*secondsFlag)(&m.sleep), "batch-sleep", "how long to wait between two batches, in seconds")
+	m.sleep = batchSleep
+	f.Var((*secondsFlag)(&m.sleep), "batch-sleep", "how long to wait between two batches, in seconds; there is none where something is changed")
 	f.VarP((*secondsFlag)(&m.timeout), "timeout", "t", "how long a node has to answer, in seconds; 0: what the action says")
 	f.BoolVarP(&m.json, "json", "j", false, "print JSON")
 	f.BoolVarP(&m.verbose, "verbose", "v", false, "print more")
@@ -239,7 +240,7 @@ func (m *mcoFlags) paceWords(q mcoQuestion, reads bool) (words []string) {
 	if most > 0 {
 		words = append(words, flag, strconv.Itoa(most))
 	}
-	if m.sleep > 0 {
+	if most > 0 && m.sleep != batchSleep {
 		words = append(words, "--batch-sleep", print.Duration(m.sleep))
 	}
 	if m.timeout > 0 {

@@ -43,6 +43,9 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkSleep(q.module, described); err != nil {
+		return nil, err
+	}
 	conditions, err := m.conditions()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -35,6 +36,9 @@ var mcoPing = verb[mcoFlags]{
 		words := []string{"ping"}
 		if m.changesNodes() {
 			words = append(words, m.nodeWords(conditions)...)
+		}
+		if c.changed("timeout") {
+			words = append(words, "--timeout", print.Duration(m.timeout))
 		}
 		c.inTutti(words...)
 		answer, err := ask(ctx, c.app, api.NodePing, request)

@@ -44,7 +44,11 @@ func puppetVerb(v verb[puppetInput], name string, texts func(c *call, in *puppet
 		if name == "last_run_summary" {
 			in.layout = puppetSummary
 		}
-		return callKnownAction(ctx, c, &in.actionRunInput, "puppet", name, input)
+		described, err := describedAction(ctx, c.app, "puppet", name)
+		if err != nil {
+			return err
+		}
+		return callDescribed(ctx, c, &in.actionRunInput, "puppet", described, input)
 	}
 	return v
 }

@@ -162,8 +162,8 @@ type Queue interface {
 	Finish(ctx context.Context, c Compilation) error
 	// ReturnLeases makes leased rows wanted again that ran out at or before now,
 	// or whose worker is the given one (empty: none), and counts the rows that it
-	// touched. A row that was leased maxAttempts times, and was not given back
-	// by Rest, is failed with CauseCrash (FinishedAt now) instead. Where the same node, environment, version and reach is
+	// touched. A row that was leased maxAttempts times is failed with CauseCrash
+	// (FinishedAt now) instead; of one that comes back from a Rest at most half as many count. Where the same node, environment, version and reach is
 	// wanted already, both become one (better priority,
 	// older WantedAt, more Attempts, higher FactsSeq; transaction, trusted data and
 	// trouble of the returned row where the wanted one has none; staged only if both are), with the higher ID, or

@@ -114,9 +114,10 @@ func (c Compilation) Close(row Compilation) (Compilation, error) {
 // Returned is a row whose lease ended without a result; see Queue.ReturnLeases. Where one is Wanted of the same node,
 // environment, version and reach, both become one: it has the ID of one of them, and the other is gone.
 func (c Compilation) Returned(now time.Time, maxAttempts int, wanted *Compilation) Compilation {
-	rested := !c.RestsUntil.IsZero()
-	c.RestsUntil = time.Time{}
-	if c.Attempts >= maxAttempts && !rested {
+	if !c.RestsUntil.IsZero() { // whoever gave it back lives: however often it rests, half of its leases may still be lost
+		c.RestsUntil, c.Attempts = time.Time{}, min(c.Attempts, maxAttempts/2)
+	}
+	if c.Attempts >= maxAttempts {
 		c.State, c.FinishedAt, c.Err = Failed, now, Exhausted(c.Attempts)
 		return c
 	}

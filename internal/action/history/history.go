@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -78,9 +77,5 @@ func short(text string) string {
 		return text
 	}
 	const more = "…"
-	cut := MaxText - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(text[:cut], "") + more
+	return strings.ToValidUTF8(text[:MaxText-len(more)], "") + more
 }

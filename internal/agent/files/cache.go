@@ -107,7 +107,7 @@ func (c *Cache) File(ctx context.Context, f pxp.FileSource) (string, error) {
 		return "", c.broken(err)
 	}
 	path := filepath.Join(dir, orders.BaseName(f))
-	have, err := has(path, f.SHA256)
+	have, err := Has(path, f.SHA256)
 	switch {
 	case err != nil:
 		return "", c.broken(err)
@@ -127,8 +127,8 @@ func (c *Cache) touch(dir string) error {
 	return os.Chtimes(dir, now, now)
 }
 
-// has says whether a file is there with the content of a digest.
-func has(path, want string) (bool, error) {
+// Has says whether a file is there with the content of a digest.
+func Has(path, want string) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return false, nil

@@ -45,7 +45,7 @@ func (c *Cache) Make(ctx context.Context, entry pxp.FileEntry) error {
 
 // makeFile keeps a file that has the content already.
 func (c *Cache) makeFile(ctx context.Context, entry pxp.FileEntry, path string) error {
-	have, err := has(path, entry.SHA256)
+	have, err := Has(path, entry.SHA256)
 	switch {
 	case err != nil:
 		return c.broken(err)

@@ -76,25 +76,23 @@ func (k *kept) pxp(a action.Action, results *action.Schema, into *orders.Action)
 	into.Results = checked(results)
 }
 
-// checked makes results of what a program printed, if they fit. If it failed besides, it says itself why.
+// checked makes results of what a program printed, if they fit. If it failed besides, it says itself why; nothing is no result of one that failed.
 func checked(schema *action.Schema) func(orders.Output) (jsontext.Value, error) {
 	return func(o orders.Output) (jsontext.Value, error) {
 		value, err := orders.Results(o)
-		var misfit error
-		if err == nil {
-			if misfit = schema.Check(value); misfit == nil {
-				return value, nil
-			}
+		printed, failed := len(bytes.TrimSpace(o.Stdout)) > 0, o.Exit != nil && *o.Exit != 0
+		if err == nil && (printed || !failed) && schema.Check(value) == nil {
+			return value, nil
 		}
 		if strings.TrimSpace(string(o.Stderr)) != "" {
-			if _, failed := orders.ActionResults(o); isAborted(failed) {
-				return nil, failed
+			if _, why := orders.ActionResults(o); isAborted(why) {
+				return nil, why
 			}
 		}
 		switch {
 		case err != nil:
 			return nil, err
-		case len(bytes.TrimSpace(o.Stdout)) == 0:
+		case !printed:
 			return nil, errors.New("returned no results on stdout - stderr: " + orders.ErrorText(o))
 		}
 		return nil, errors.New("returned invalid results on stdout: " + string(o.Stdout) + " - stderr: " + orders.ErrorText(o))

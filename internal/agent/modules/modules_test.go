@@ -156,6 +156,23 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// A program that failed without a result did not do what it was asked for, though its schema allows anything.
+func TestNoResultsOfAProgramThatFailed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.module("band", prints(quiet))
+	play, failed, done := n.play(), 3, 0
+	if _, err := play.Results(orders.Output{Exit: &failed, Stderr: []byte("no strings\n")}); !strings.Contains(fmt.Sprint(err), "no strings") {
+		t.Errorf("with words: %v", err)
+	}
+	if _, err := play.Results(orders.Output{Exit: &failed, Stdout: []byte(" \n")}); fmt.Sprint(err) != "returned no results on stdout - stderr: (empty)" {
+		t.Errorf("without a word: %v", err)
+	}
+	if results, err := play.Results(orders.Output{Exit: &done, Stderr: []byte("well\n")}); err != nil || string(results) != "null" {
+		t.Errorf("with exit code 0: %s, %v", results, err)
+	}
+}
+
 func TestModulesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for want, body := range map[string]string{

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -25,6 +27,9 @@ type Supplies struct {
 	Source func(fleet.Digest) pxp.Source // where a file is fetched
 
 	installing sync.Mutex
+
+	mu        sync.Mutex
+	answering map[string]int // questions that a version's programs answer now, by its name in Dir
 }
 
 // partPrefix begins the names of directories that are not complete.
@@ -61,7 +66,37 @@ func (s *Supplies) load(ctx context.Context, m action.Supplied, fetch bool) (ord
 	}
 	f.provider = action.FromCode
 	f.whole = func(ctx context.Context) error { return s.complete(ctx, m, true) }
-	return load(ctx, s.Config, f)
+	loaded, err := load(ctx, s.Config, f)
+	for name, a := range loaded.Actions {
+		if read := a.Read; read != nil {
+			a.Read = func(ctx context.Context, o orders.Order) (jsontext.Value, error) {
+				s.answers(m, 1)
+				defer s.answers(m, -1)
+				return read(ctx, o)
+			}
+			loaded.Actions[name] = a
+		}
+	}
+	return loaded, err
+}
+
+// answers counts a question that a version begins or ends to answer: there is no record of it that would keep the version.
+func (s *Supplies) answers(m action.Supplied, by int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answering == nil {
+		s.answering = map[string]int{}
+	}
+	version := string(m.Digest())
+	if s.answering[version] += by; s.answering[version] == 0 {
+		delete(s.answering, version)
+	}
+}
+
+func (s *Supplies) isAnswering(version string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answering[version] > 0
 }
 
 func (s *Supplies) dir(m action.Supplied) string {
@@ -140,7 +175,7 @@ func intact(path string, want action.SuppliedFile) bool {
 	return err == nil && hex.EncodeToString(sum.Sum(nil)) == string(want.Digest)
 }
 
-// Sweep removes the versions that a supply does not have. Those of modules that have programs which run stay until another time.
+// Sweep removes the versions that a supply does not have. Those of modules that are busy, and those that answer a question, stay until another time.
 func (s *Supplies) Sweep(supply action.Supply, busy func(module string) bool) error {
 	s.installing.Lock()
 	defer s.installing.Unlock()
@@ -153,7 +188,7 @@ func (s *Supplies) Sweep(supply action.Supply, busy func(module string) bool) er
 		return nil
 	}
 	for _, version := range versions {
-		if keep[version.Name()] || !version.IsDir() {
+		if keep[version.Name()] || !version.IsDir() || s.isAnswering(version.Name()) {
 			continue
 		}
 		path := filepath.Join(s.Dir, version.Name())

@@ -3,6 +3,7 @@ package modules_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -193,5 +194,41 @@ func TestFolderInTheModulesDirectory(t *testing.T) {
 	}
 	if loaded, problems := n.load(); len(loaded) != 1 || loaded[0].Description.Provider != action.External || problems != "" {
 		t.Errorf("%v, %s", loaded, problems)
+	}
+}
+
+// A question that is being answered keeps the version whose program answers it, though the node has another one by then.
+func TestAFormerModuleStaysWhileItAnswers(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	s, o := n.supplies()
+	described := strings.Replace(quiet, `"name":"play",`, `"name":"play","read_only":true,`, 1)
+	begun, goOn := filepath.Join(n.cfg, "begun"), filepath.Join(n.cfg, "go-on")
+	script := "#!/bin/sh\ntouch " + begun + "\nwhile [ ! -e " + goOn + " ]; do sleep 0.01; done\ncat \"$(dirname \"$0\")/answer\"\n"
+	first := action.Supply{Modules: []action.Supplied{o.module("band", map[string]string{"metadata.json": described, "run": script, "answer": `{"played":1}`})}}
+	loaded, problems, err := s.Load(t.Context(), first, true)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		results, err := loaded[0].Actions["play"].Read(t.Context(), orders.Order{Transaction: "0d", Params: []byte("{}")})
+		answered <- fmt.Sprint(string(results), err)
+	}()
+	n.appears(begun)
+	sweep := func() {
+		t.Helper()
+		if err := s.Sweep(action.Supply{}, func(string) bool { return false }); err != nil {
+			t.Error(err)
+		}
+	}
+	sweep()
+	n.write(goOn, "", 0o600)
+	if got, want := <-answered, `{"played":1}<nil>`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	sweep()
+	if left, err := filepath.Glob(filepath.Join(n.dir, "*", "band")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }

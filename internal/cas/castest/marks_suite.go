@@ -22,6 +22,7 @@ func RunMarks(t *testing.T, open func(t *testing.T) cas.Marks) {
 		"what is old leaves":           marksLeave,
 		"what is leaving is not there": marksLeaving,
 		"who gave up dies":             marksAbandoned,
+		"who gave up is late":          marksLate,
 		"what is removed is put again": marksLost,
 		"an adopted blob":              marksAdopted,
 		"another store":                marksUnpaired,
@@ -72,8 +73,8 @@ func marksRenewed(t *testing.T, m cas.Marks) {
 func marksLeave(t *testing.T, m cas.Marks) {
 	early := clock(t, m)
 	store(t, m, markA)
-	if left, err := m.Leave(t.Context(), []fleet.Digest{markA, markB}, early, time.Hour, false); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v, want none", left, err)
+	if left := leave(t, m, early, time.Hour, false); len(left.Digests) > 0 {
+		t.Errorf("left: %v, want none", left.Digests)
 	}
 	wantLeft(t, m, early, markB) // nobody knows it
 	wantLeft(t, m, clock(t, m).Add(time.Hour), markA)
@@ -82,37 +83,40 @@ func marksLeave(t *testing.T, m cas.Marks) {
 
 func marksLeaving(t *testing.T, m cas.Marks) {
 	store(t, m, markA)
-	wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
+	left := wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
 	for _, announce := range []bool{true, false} {
 		wantMarks(t, m, announce, cas.Leaving, cas.Leaving)
 	}
-	if err := m.Gone(t.Context(), []fleet.Digest{markA, markB}); err != nil {
-		t.Fatal(err)
-	}
+	gone(t, m, left)
 	wantMarks(t, m, false, cas.Absent, cas.Absent)
 }
 
 func marksAbandoned(t *testing.T, m cas.Marks) {
 	store(t, m, markA)
-	if _, err := m.Leave(t.Context(), []fleet.Digest{markA}, clock(t, m).Add(time.Hour), 0, true); err != nil {
-		t.Fatal(err)
-	}
+	left := leave(t, m, clock(t, m).Add(time.Hour), 0, false)
 	wantMarks(t, m, true, cas.Absent, cas.Absent) // it may be there or not: it is put again
 	arrive(t, m, markA)
 	wantMarks(t, m, false, cas.Stored, cas.Absent)
-	if err := m.Gone(t.Context(), []fleet.Digest{markA}); err != nil { // who comes back late
-		t.Fatal(err)
-	}
+	gone(t, m, left) // who comes back late
 	wantMarks(t, m, false, cas.Stored, cas.Absent)
+}
+
+// marksLate has somebody say that content is gone when somebody else is removing it: who would put it now would lose it.
+func marksLate(t *testing.T, m cas.Marks) {
+	store(t, m, markA, markB)
+	late := leave(t, m, clock(t, m).Add(time.Hour), 0, false)
+	left := wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
+	gone(t, m, late)
+	wantMarks(t, m, true, cas.Leaving, cas.Leaving)
+	gone(t, m, left)
+	wantMarks(t, m, true, cas.Absent, cas.Absent)
 }
 
 func marksLost(t *testing.T, m cas.Marks) {
 	wantMarks(t, m, true, cas.Absent, cas.Absent)
-	wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
+	left := wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
 	wantLost(t, m, markA)
-	if err := m.Gone(t.Context(), []fleet.Digest{markA, markB}); err != nil {
-		t.Fatal(err)
-	}
+	gone(t, m, left)
 	wantLost(t, m, markA)
 	wantMarks(t, m, true, cas.Absent, cas.Absent)
 	arrive(t, m, markA)
@@ -131,11 +135,8 @@ func marksAdopted(t *testing.T, m cas.Marks) {
 }
 
 func marksUnpaired(t *testing.T, m cas.Marks) {
-	store(t, m, markA, markB)
-	wantLeft(t, m, clock(t, m).Add(time.Hour), markA, markB)
-	if err := m.Gone(t.Context(), []fleet.Digest{markA}); err != nil {
-		t.Fatal(err)
-	}
+	store(t, m, markB)
+	left := leave(t, m, clock(t, m).Add(time.Hour), time.Hour, false)
 	store(t, m, markA)
 	if err := m.Unpair(t.Context()); err != nil {
 		t.Fatal(err)
@@ -146,6 +147,12 @@ func marksUnpaired(t *testing.T, m cas.Marks) {
 	wantMarks(t, m, false, cas.Absent, cas.Leaving)
 	_, err := m.Leave(t.Context(), []fleet.Digest{markA}, clock(t, m), time.Hour, true)
 	wantKind(t, err, fault.Conflict)
+
+	gone(t, m, left) // after somebody else listed the store, and before it is adopted
+	if err := m.Adopt(t.Context(), []cas.Arrival{{Digest: markA, Bytes: 1}, {Digest: markB, Bytes: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	wantMarks(t, m, false, cas.Stored, cas.Leaving)
 }
 
 func clock(t *testing.T, m cas.Marks) time.Time {
@@ -198,15 +205,29 @@ func wantMarks(t *testing.T, m cas.Marks, announce bool, want ...cas.Mark) {
 }
 
 // wantLeft gives up what of a and b is older.
-func wantLeft(t *testing.T, m cas.Marks, before time.Time, want ...fleet.Digest) {
+func wantLeft(t *testing.T, m cas.Marks, before time.Time, want ...fleet.Digest) cas.Departure {
 	t.Helper()
-	got, err := m.Leave(t.Context(), []fleet.Digest{markA, markB}, before, time.Hour, true)
+	left := leave(t, m, before, time.Hour, true)
+	slices.Sort(left.Digests)
+	slices.Sort(want)
+	if !slices.Equal(left.Digests, want) {
+		t.Errorf("left: %v, want %v", left.Digests, want)
+	}
+	return left
+}
+
+func leave(t *testing.T, m cas.Marks, before time.Time, within time.Duration, strangers bool) cas.Departure {
+	t.Helper()
+	left, err := m.Leave(t.Context(), []fleet.Digest{markA, markB}, before, within, strangers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("left: %v, want %v", got, want)
+	return left
+}
+
+func gone(t *testing.T, m cas.Marks, left cas.Departure) {
+	t.Helper()
+	if err := m.Gone(t.Context(), left); err != nil {
+		t.Fatal(err)
 	}
 }

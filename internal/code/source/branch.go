@@ -44,6 +44,16 @@ type Branch struct {
 
 	NextID int64 // of the deploy that was asked for while this one ran; 0: none
 	NextBy string
+
+	// Ended is the deploy that ended last, for those who wait for it while the next one is queued. No row keeps it: nobody waits across a restart.
+	Ended Ending `json:"-"`
+}
+
+// Ending is how a deploy ended.
+type Ending struct {
+	ID    int64 // 0: none has
+	State State // Complete or Failed
+	Error string
 }
 
 // ask asks for a deploy, and returns its number: a new one, or that of the one that waits. fresh is a number that nobody has.
@@ -70,12 +80,22 @@ func (b *Branch) end(of Outcome, at time.Time) {
 		b.State, b.Error, b.Retry = Complete, "", false
 		b.Commit, b.Version, b.DeployedAt, b.GoneAt = of.Commit, of.Version, at, time.Time{}
 	}
+	b.Ended = Ending{b.ID, b.State, b.Error}
 	if b.NextID != 0 {
 		b.ID, b.By, b.State, b.Queued, b.NextID, b.NextBy = b.NextID, b.NextBy, Queued, at, 0, ""
 	}
 }
 
-// Outcome is how a deploy ended.
+// after is the row as a deploy, or a later one, left it; ok is false as long as it has not ended.
+func (b Branch) after(id int64) (left Branch, ok bool) {
+	if b.Ended.ID >= id {
+		b.ID, b.State, b.Error = b.Ended.ID, b.Ended.State, b.Ended.Error
+		return b, true
+	}
+	return b, b.ID == id && (b.State == Complete || b.State == Failed) // before a restart
+}
+
+// Outcome is what a deploy ended.
 type Outcome struct {
 	Commit  string
 	Version fleet.Digest

@@ -227,13 +227,16 @@ func (s *Service) tries(ctx context.Context, env fleet.Environment, commit strin
 
 func (s *Service) version(ctx context.Context, b Branch, from Source, commit, dir string) (code.Version, error) {
 	if !from.NoModules {
-		if _, err := s.Modules.Install(ctx, dir); err != nil {
+		if err := s.Modules.Install(ctx, dir); err != nil {
 			return code.Version{}, err
 		}
 	}
 	bundle, err := code.Build(ctx, dir, code.BuildOptions{Enclosed: true})
 	if err != nil {
 		return code.Version{}, within(dir, err)
+	}
+	if err := modulesCame(from, bundle); err != nil {
+		return code.Version{}, err
 	}
 	if !bundle.Manifest.IsControlRepository() {
 		return code.Version{}, fault.New(fault.Invalid, "the branch has neither manifests, modules, environment.conf nor hiera.yaml: it is no control repository")
@@ -249,6 +252,29 @@ func (s *Service) version(ctx context.Context, b Branch, from Source, commit, di
 		Environment: b.Environment, Manifest: bundle.Manifest, Commit: commit, Origin: from.URL + "@" + b.Name, Actor: actor, At: time.Now(),
 	})
 }
+
+// modulesCame refuses a tree without the modules that its Puppetfile names: what resolved it may have ended well, and have put them where nobody
+// looks. The Puppetfile is read for it, not run.
+func modulesCame(from Source, bundle *code.Bundle) error {
+	if from.NoModules {
+		return nil
+	}
+	missing, err := bundle.MissingModules()
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	names := strings.Join(missing[:min(len(missing), maxNamed)], ", ")
+	if more := len(missing) - maxNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return &fault.Error{
+		Kind: fault.Invalid, Detail: fmt.Sprintf("%s of the Puppetfile did not come into the repository: %s", fault.Count(len(missing), "module"), names),
+		Hint: "install them below the repository (moduledir, install_path), or add the source again with --no-puppetfile and --replace",
+	}
+}
+
+// maxNamed is how many missing modules are named.
+const maxNamed = 10
 
 // ended notes how a deploy ended.
 func (s *Service) ended(ctx context.Context, b Branch, o Outcome) {

@@ -49,8 +49,8 @@ type Repositories interface {
 
 // Modules resolves Puppetfiles.
 type Modules interface {
-	// Install adds the modules of a work tree's Puppetfile to it, and tells whether there is one.
-	Install(ctx context.Context, dir string) (bool, error)
+	// Install adds the modules of a work tree's Puppetfile to it, if it has one.
+	Install(ctx context.Context, dir string) error
 }
 
 // Deployer makes versions of environments: after the check that every deploy has.

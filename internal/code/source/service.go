@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -227,7 +228,7 @@ func (s *Service) Branches(name string) []Branch {
 }
 
 // Add keeps a source. replace says that there may be one of this name: its secrets stay unless others are given, and so does what is known
-// of its branches. It is looked at soon.
+// of its branches. It is looked at soon, and environments of which other settings make another version are deployed again.
 func (s *Service) Add(ctx context.Context, from Source, replace bool) (Source, error) {
 	shown, err := s.Repositories.Check(from.Secrets.URL)
 	if err != nil {
@@ -242,9 +243,9 @@ func (s *Service) Add(ctx context.Context, from Source, replace bool) (Source, e
 	case before == nil && len(s.sources) >= MaxSources:
 		return from, fault.New(fault.Conflict, "there are %d sources, and no more are kept: remove one", len(s.sources))
 	case before != nil:
-		from.Secrets.Key = orElse(from.Secrets.Key, before.Secrets.Key)
-		from.Secrets.KnownHosts = orElse(from.Secrets.KnownHosts, before.Secrets.KnownHosts)
-		from.Secrets.Webhook = orElse(from.Secrets.Webhook, before.Secrets.Webhook)
+		from.Secrets.Key = cmp.Or(from.Secrets.Key, before.Secrets.Key)
+		from.Secrets.KnownHosts = cmp.Or(from.Secrets.KnownHosts, before.Secrets.KnownHosts)
+		from.Secrets.Webhook = cmp.Or(from.Secrets.Webhook, before.Secrets.Webhook)
 	}
 	from.URL = shown
 	if err := from.Check(); err != nil {
@@ -259,18 +260,33 @@ func (s *Service) Add(ctx context.Context, from Source, replace bool) (Source, e
 	}
 	if before == nil {
 		s.sources[from.Name] = &watched{Source: from, due: time.Now()}
-	} else {
-		before.Source, before.due, before.again = from, time.Now(), before.looking
+		s.tell()
+		return from, nil
 	}
+	other := from.Submodules != before.Submodules || from.NoModules != before.NoModules
+	before.Source, before.due, before.again = from, time.Now(), before.looking
 	s.tell()
-	return from, nil
+	if other {
+		err = s.deployAgain(ctx, from)
+	}
+	return from, err
 }
 
-func orElse(a, b string) string {
-	if a != "" {
-		return a
+// deployAgain asks for deploys of a source's environments, whose commits are no reason for it. The caller holds the lock.
+func (s *Service) deployAgain(ctx context.Context, from Source) error {
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	for _, known := range s.branches {
+		b := *known
+		env, wanted, err := from.Environment(b.Name)
+		if err != nil || !wanted || env != b.Environment || b.Source != from.Name || !b.GoneAt.IsZero() {
+			continue // the next look says what becomes of it
+		}
+		b.ask(s.number, "", at)
+		if err := s.save(ctx, b); err != nil {
+			return err
+		}
 	}
-	return b
+	return nil
 }
 
 // Remove forgets a source. Its environments stay as they are.
@@ -302,7 +318,7 @@ func (s *Service) save(ctx context.Context, b Branch) error {
 // number is a number that no deploy has. The caller holds the lock.
 func (s *Service) number() int64 { s.last++; return s.last }
 
-// Wait waits until deploys of environments have ended, by their numbers, and returns how the environments stand then.
+// Wait waits until deploys of environments have ended, by their numbers, and returns how they ended: each is complete or failed.
 func (s *Service) Wait(ctx context.Context, deploys map[fleet.Environment]int64) ([]Branch, error) {
 	for {
 		s.mu.Lock()
@@ -311,10 +327,14 @@ func (s *Service) Wait(ctx context.Context, deploys map[fleet.Environment]int64)
 		for _, env := range slices.Sorted(maps.Keys(deploys)) {
 			b := s.branches[env]
 			if b == nil {
-				continue // its source was removed
+				list = append(list, Branch{
+					Environment: env, ID: deploys[env], State: Failed, Error: "its source was removed, or the environment was deleted, before the deploy ended",
+				})
+				continue
 			}
-			ended = ended && b.over(deploys[env])
-			list = append(list, *b)
+			left, over := b.after(deploys[env])
+			ended = ended && over
+			list = append(list, left)
 		}
 		s.mu.Unlock()
 		if ended {
@@ -326,9 +346,4 @@ func (s *Service) Wait(ctx context.Context, deploys map[fleet.Environment]int64)
 		case <-changed:
 		}
 	}
-}
-
-// over says whether a deploy has ended.
-func (b *Branch) over(id int64) bool {
-	return b.ID > id || b.ID == id && (b.State == Complete || b.State == Failed)
 }

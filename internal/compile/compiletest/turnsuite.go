@@ -165,6 +165,24 @@ func testRest(b bench) {
 	}
 }
 
+// testRestIsNoDeath: a row that rested however often is not taken for one that killed those who leased it, when a lease of it is lost later.
+func testRestIsNoDeath(b bench) {
+	b.want(ask("a"))
+	for i := range 3 * tries {
+		c := b.leaseOne(worker1)
+		until := t0.Add(time.Duration(i) * minute)
+		if err := b.Queue.Rest(b.t.Context(), c, until, "the store does not answer"); err != nil {
+			b.t.Fatal(err)
+		}
+		b.giveBack("", until)
+	}
+	c := b.leaseOne(worker1)
+	b.giveBack(worker1, t0)
+	if got := b.row(c.ID); got.State != compile.Wanted || got.Err != nil {
+		b.t.Errorf("after one lost lease the row is %s: %v", got.State, got.Err)
+	}
+}
+
 // testRestFolds: a resting row whose node has newer facts by now tells its twin of the
 // trouble.
 func testRestFolds(b bench) {
@@ -191,6 +209,7 @@ func turnTests() []suiteTest {
 		{"TurnsCountWhatRuns", testTurnsCountWhatRuns},
 		{"TurnsSkipPaused", testTurnsSkipPaused},
 		{"Rest", testRest},
+		{"RestIsNoDeath", testRestIsNoDeath},
 		{"RestFolds", testRestFolds},
 	}
 }

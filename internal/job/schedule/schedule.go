@@ -65,6 +65,10 @@ type Owner struct {
 	Within   []fleet.Grant   `json:"within,omitempty"`
 }
 
+func ownerOf(a fleet.Actor) Owner {
+	return Owner{Kind: a.Kind, Name: a.Name, Narrowed: a.Narrowed, Within: a.Within}
+}
+
 // The bounds of entries.
 const (
 	MinInterval = time.Minute

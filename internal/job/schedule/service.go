@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -81,8 +82,7 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o submit.Order,
 		return Entry{}, fault.New(fault.Conflict, "%d scheduled jobs are kept, and no more can be", MaxEntries)
 	}
 	e := Entry{Enabled: true, NextRun: Next(at.Start, at.Interval, now), Content: Content{
-		Owner:     Owner{Kind: actor.Kind, Name: actor.Name, Narrowed: actor.Narrowed, Within: actor.Within},
-		CreatedAt: now, Start: at.Start, Interval: at.Interval,
+		Owner: ownerOf(actor), CreatedAt: now, Start: at.Start, Interval: at.Interval,
 	}}
 	if err := s.setOrder(ctx, &e, o); err != nil {
 		return Entry{}, err
@@ -128,8 +128,9 @@ type Change struct {
 	Enabled *bool
 }
 
-// Change changes an entry. Conflict if it is disabled, unless the change enables it.
-func (s *Service) Change(ctx context.Context, id int64, c Change) (Entry, error) {
+// Change changes an entry. Who changes its order owns it from then on, with no more rights than they show now. Conflict if it is disabled, unless
+// the change disables it.
+func (s *Service) Change(ctx context.Context, actor fleet.Actor, id int64, c Change) (Entry, error) {
 	e, err := s.Store.Schedule(ctx, id)
 	if err != nil {
 		return e, err
@@ -148,6 +149,7 @@ func (s *Service) Change(ctx context.Context, id int64, c Change) (Entry, error)
 		if err := s.setOrder(ctx, &e, *c.Order); err != nil {
 			return e, err
 		}
+		e.Owner = ownerOf(actor)
 	}
 	if c.Enabled != nil {
 		if e.Enabled = *c.Enabled; !e.Enabled {
@@ -204,12 +206,13 @@ func (s *Service) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range due {
+	var failed []error
+	for _, e := range due { // one that cannot be given now holds up no other
 		if err := s.give(ctx, e, now); err != nil {
-			return fmt.Errorf("schedule %d: %w", e.ID, err)
+			failed = append(failed, fmt.Errorf("schedule %d: %w", e.ID, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // give gives the order of an entry that is due, and notes what became of it.

@@ -25,7 +25,8 @@ type world struct {
 	at      []time.Time
 	actors  []fleet.Actor
 	refuses error
-	gone    bool // the owner is
+	full    string // the key of orders that cannot be taken now begins so; empty: none does
+	gone    bool   // the owner is
 }
 
 func (*world) Spec(_ context.Context, o submit.Order) (job.Spec, error) {
@@ -39,6 +40,9 @@ func (*world) Spec(_ context.Context, o submit.Order) (job.Spec, error) {
 func (w *world) Submit(_ context.Context, actor fleet.Actor, o submit.Order) (job.Job, error) {
 	if w.refuses != nil {
 		return job.Job{}, w.refuses
+	}
+	if w.full != "" && strings.HasPrefix(o.Spec.Key, w.full) {
+		return job.Job{}, fault.New(fault.Unavailable, "a query is not answered")
 	}
 	if id, there := w.jobs[o.Spec.Key]; there {
 		return job.Job{ID: id}, nil
@@ -145,6 +149,29 @@ func TestARefusedOrderIsNoted(t *testing.T) {
 	})
 }
 
+func TestAnOrderThatCannotBeTakenHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{jobs: map[string]int64{}}
+		s := newService(w, scheduletest.NewStore())
+		for i := range 2 {
+			if _, err := s.Create(t.Context(), ann, order(), schedule.Timing{Start: time.Now().Add(time.Duration(i+1) * time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.full = "schedule/1/"
+		during(t, s, time.Minute)
+		if len(w.given) != 1 || w.given[0].Spec.Schedule != 2 {
+			t.Errorf("%d given: %+v", len(w.given), w.given)
+		}
+		w.full = ""
+		during(t, s, time.Minute)
+		if len(w.given) != 2 {
+			t.Errorf("%d given in the end", len(w.given))
+		}
+	})
+}
+
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,17 +193,26 @@ func TestChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := schedule.Timing{Start: time.Now().Add(2 * time.Hour)}
-		if e, err = s.Change(t.Context(), e.ID, schedule.Change{Timing: &later}); err != nil || !e.NextRun.Equal(later.Start) {
+		if e, err = s.Change(t.Context(), ann, e.ID, schedule.Change{Timing: &later}); err != nil || !e.NextRun.Equal(later.Start) {
 			t.Errorf("%+v, %v", e, err)
+		}
+		// What a narrower token orders is given with no more than that token may.
+		if !e.Owner.Narrowed || len(e.Owner.Within) != 1 {
+			t.Errorf("owner %+v", e.Owner)
+		}
+		narrower := fleet.Actor{Kind: ann.Kind, Name: ann.Name, Narrowed: true, Within: []fleet.Grant{{Permission: fleet.TaskRun, Tasks: []string{"m::t"}}}}
+		again := order()
+		if e, err = s.Change(t.Context(), narrower, e.ID, schedule.Change{Order: &again}); err != nil || len(e.Owner.Within) != 1 || len(e.Owner.Within[0].Tasks) != 1 {
+			t.Errorf("%+v, %v", e.Owner, err)
 		}
 		off, on := false, true
-		if e, err = s.Change(t.Context(), e.ID, schedule.Change{Enabled: &off}); err != nil || e.Enabled || !e.NextRun.IsZero() {
+		if e, err = s.Change(t.Context(), ann, e.ID, schedule.Change{Enabled: &off}); err != nil || e.Enabled || !e.NextRun.IsZero() {
 			t.Errorf("%+v, %v", e, err)
 		}
-		if _, err = s.Change(t.Context(), e.ID, schedule.Change{Enabled: &on}); fault.Of(err) != fault.Conflict {
+		if _, err = s.Change(t.Context(), ann, e.ID, schedule.Change{Enabled: &on}); fault.Of(err) != fault.Conflict {
 			t.Errorf("enabled again: %v", err)
 		}
-		if _, err = s.Change(t.Context(), 99, schedule.Change{}); fault.Of(err) != fault.NotFound {
+		if _, err = s.Change(t.Context(), ann, 99, schedule.Change{}); fault.Of(err) != fault.NotFound {
 			t.Errorf("changed although it is not there: %v", err)
 		}
 	})

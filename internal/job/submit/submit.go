@@ -9,6 +9,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -90,23 +91,15 @@ func (s Service) Spec(ctx context.Context, o Order) (job.Spec, error) {
 			return spec, err
 		}
 		spec.Task = found
-	} else if env := firstOf(o.Whole, spec.Environment); env != "" {
+	} else if env := cmp.Or(o.Whole, spec.Environment); env != "" {
 		if _, _, err := s.Tasks.TaskVersion(ctx, env); err != nil {
 			return spec, unknown(UnknownEnvironment, err)
 		}
 	}
 	if o.Whole != "" {
-		spec.Targets.Query = "" // nobody is asked
 		spec.Targets.All = true // until Submit has found them: a spec names somebody
 	}
 	return spec, refuse(Malformed, spec.Check())
-}
-
-func firstOf(a, b fleet.Environment) fleet.Environment {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // Submit makes a job of an order.

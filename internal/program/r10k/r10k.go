@@ -64,25 +64,25 @@ rm -rf ../cache
 exec tar --create --file=- --exclude=.git --exclude=./Puppetfile --format=posix .
 `
 
-// Install adds the modules of a tree's Puppetfile to the tree, and tells whether there is one.
-func (r Resolver) Install(ctx context.Context, tree string) (bool, error) {
+// Install adds the modules of a tree's Puppetfile to the tree, if it has one.
+func (r Resolver) Install(ctx context.Context, tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
-		return false, fault.Wrap(fault.Unavailable, err, "the work tree cannot be opened")
+		return fault.Wrap(fault.Unavailable, err, "the work tree cannot be opened")
 	}
 	defer func() { _ = root.Close() }()
 	puppetfile, err := read(root)
 	if puppetfile == nil || err != nil {
-		return false, err
+		return err
 	}
 	program, err := exec.LookPath(cmp.Or(r.Program, "r10k"))
 	if err != nil {
-		return true, &fault.Error{
+		return &fault.Error{
 			Kind: fault.Invalid, Detail: "the repository has a Puppetfile, and r10k is not installed on the server", Err: err,
-			Hint: "apt-get install r10k there, or add the source with --no-puppetfile and keep the modules in the repository",
+			Hint: "apt-get install r10k there, or add the source again with --no-puppetfile and --replace, and keep the modules in the repository",
 		}
 	}
-	return true, r.run(ctx, program, puppetfile, root)
+	return r.run(ctx, program, puppetfile, root)
 }
 
 // read returns the Puppetfile; nil for none.

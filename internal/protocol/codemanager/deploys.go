@@ -109,9 +109,10 @@ func (h *handler) meant(actor fleet.Actor, o order) (environments []fleet.Enviro
 
 // deploy asks for deploys. A branch that nobody heard of yet may be there: then the repositories are looked at first.
 func (h *handler) deploy(ctx context.Context, actor fleet.Actor, environments []fleet.Environment, o order) ([]deployed, error) {
+	var unseen error
 	known := h.known()
 	if o.All || slices.ContainsFunc(environments, func(env fleet.Environment) bool { return !slices.Contains(known, env) }) {
-		h.look(ctx)
+		unseen = h.look(ctx)
 		known = h.known()
 	}
 	if o.All {
@@ -121,6 +122,9 @@ func (h *handler) deploy(ctx context.Context, actor fleet.Actor, environments []
 				environments = append(environments, env)
 			}
 		}
+		if len(environments) == 0 && unseen != nil {
+			return nil, unseen
+		}
 	}
 	answer, there := []deployed{}, []fleet.Environment{}
 	for _, env := range environments {
@@ -128,7 +132,11 @@ func (h *handler) deploy(ctx context.Context, actor fleet.Actor, environments []
 			there = append(there, env)
 			continue
 		}
-		answer = append(answer, failed(source.Branch{Environment: env, Error: "no source has a branch for the environment " + string(env)}))
+		why := "no source has a branch for the environment " + string(env)
+		if unseen != nil {
+			why += ", as far as is known: " + fault.Detail(unseen)
+		}
+		answer = append(answer, failed(source.Branch{Environment: env, Error: why}))
 	}
 	asked, err := h.Sources.Deploy(ctx, there, actor.Name)
 	if err != nil {
@@ -171,13 +179,19 @@ func (h *handler) known() (environments []fleet.Environment) {
 	return environments
 }
 
-// look looks at all repositories. One that cannot be reached says so where its source is shown.
-func (h *handler) look(ctx context.Context) {
+// look looks at all repositories, and returns why one of them could not be looked at; the log names each.
+func (h *handler) look(ctx context.Context) (unseen error) {
 	for _, s := range h.Sources.Sources() {
 		if _, err := h.Sources.Look(ctx, s.Name, false); err != nil {
 			h.Log.WarnContext(ctx, "a source could not be looked at", "source", s.Name, "err", err)
+			unseen = ofSource(s, err)
 		}
 	}
+	return unseen
+}
+
+func ofSource(s source.Source, err error) error {
+	return fault.Wrap(fault.Of(err), err, "source %s: %s", s.Name, fault.Detail(err))
 }
 
 // dryRun asks the repositories which environments there are, and deploys none.
@@ -186,7 +200,7 @@ func (h *handler) dryRun(w http.ResponseWriter, r *http.Request, actor fleet.Act
 	for _, s := range h.Sources.Sources() {
 		environments, err := h.Sources.Environments(r.Context(), s.Name)
 		if err != nil {
-			return fault.Wrap(fault.Of(err), err, "source %s: %s", s.Name, fault.Detail(err))
+			return ofSource(s, err)
 		}
 		for _, env := range environments {
 			if all || len(wanted) == 0 || slices.Contains(wanted, env) {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -39,7 +40,7 @@ func taskLink(l links, name string) string {
 }
 
 func (h *contents) listTasks(w http.ResponseWriter, r *http.Request) error {
-	env, version, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
+	env, version, err := h.content(r, cmp.Or(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (h *contents) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *contents) showTask(w http.ResponseWriter, r *http.Request) error {
-	env, version, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
+	env, version, err := h.content(r, cmp.Or(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (h *contents) showTask(w http.ResponseWriter, r *http.Request) error {
 func metadataView(m task.Metadata) map[string]any {
 	parameters := map[string]any{}
 	for name, p := range m.Parameters {
-		view := map[string]any{"type": orDefault(p.Type, "Any"), "description": p.Description}
+		view := map[string]any{"type": cmp.Or(p.Type, "Any"), "description": p.Description}
 		if p.Default != nil {
 			view["default"] = p.Default
 		}
@@ -95,7 +96,7 @@ func metadataView(m task.Metadata) map[string]any {
 		parameters[name] = view
 	}
 	view := map[string]any{
-		"description": m.Description, "private": m.Private, "supports_noop": m.SupportsNoop, "input_method": orDefault(m.InputMethod, "both"),
+		"description": m.Description, "private": m.Private, "supports_noop": m.SupportsNoop, "input_method": cmp.Or(m.InputMethod, "both"),
 		"parameters": parameters, "extensions": struct{}{},
 	}
 	if len(m.Extensions) > 0 {

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -61,22 +60,6 @@ func (h *base) number(field, text string) (int64, error) {
 		return 0, h.invalid(field, "it is a number such as 12, not %.40q", text)
 	}
 	return id, nil
-}
-
-// flexible is a text that some clients send as a number.
-type flexible string
-
-// UnmarshalJSON takes both.
-func (f *flexible) UnmarshalJSON(text []byte) error {
-	var number json.Number
-	if len(text) > 0 && text[0] != '"' && json.Unmarshal(text, &number) == nil {
-		*f = flexible(number.String())
-		return nil
-	}
-	var word string
-	err := json.Unmarshal(text, &word)
-	*f = flexible(word)
-	return err
 }
 
 // The bounds of pages.

@@ -41,7 +41,7 @@ type Orders interface {
 // Schedules keeps orders for later; *schedule.Service does.
 type Schedules interface {
 	Create(ctx context.Context, actor fleet.Actor, o submit.Order, at schedule.Timing) (schedule.Entry, error)
-	Change(ctx context.Context, id int64, c schedule.Change) (schedule.Entry, error)
+	Change(ctx context.Context, actor fleet.Actor, id int64, c schedule.Change) (schedule.Entry, error)
 	Entry(ctx context.Context, id int64) (schedule.Entry, error)
 	Entries(ctx context.Context) ([]schedule.Entry, error)
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -247,16 +248,9 @@ func (h *jobs) listJobs(w http.ResponseWriter, r *http.Request) error {
 		items[i] = h.jobView(linksOf(r), j)
 	}
 	pejson.Write(w, http.StatusOK, map[string]any{"items": items, "pagination": map[string]any{
-		"limit": p.limit, "offset": p.offset, "order": p.word(), "order_by": orDefault(p.by, "name"), "total": total, "type": query.Get("type"),
+		"limit": p.limit, "offset": p.offset, "order": p.word(), "order_by": cmp.Or(p.by, "name"), "total": total, "type": query.Get("type"),
 	}})
 	return nil
-}
-
-func orDefault(text, missing string) string {
-	if text == "" {
-		return missing
-	}
-	return text
 }
 
 // jobTypes reads which types of jobs are wanted, and of which task.

@@ -84,7 +84,7 @@ func (h *jobs) jobNodes(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if order := runColumns[orDefault(p.by, "name")]; p.by != "" || p.order != "" {
+	if order := runColumns[cmp.Or(p.by, "name")]; p.by != "" || p.order != "" {
 		slices.SortStableFunc(runs, order)
 		if p.order == "desc" {
 			slices.Reverse(runs)

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -44,44 +43,26 @@ func (h *orders) fill(c common, s *job.Spec) error {
 	return nil
 }
 
-// words reads a list that may also be one text with commas.
-type wordList []string
-
-// UnmarshalJSON takes both.
-func (l *wordList) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) != nil {
-		return json.Unmarshal(text, (*[]string)(l))
-	}
-	*l = nil
-	for word := range strings.SplitSeq(one, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			*l = append(*l, word)
-		}
-	}
-	return nil
-}
-
 // deployBody is what deploy is sent. Clients send null for what they do not say.
 type deployBody struct {
 	common
-	Environment          *string  `json:"environment"`
-	Target               string   `json:"target"`
-	Enforce              *bool    `json:"enforce_environment"`
-	Noop                 bool     `json:"noop"`
-	NoNoop               bool     `json:"no_noop"`
-	Debug                bool     `json:"debug"`
-	Trace                bool     `json:"trace"`
-	Evaltrace            bool     `json:"evaltrace"`
-	Tags                 wordList `json:"tags"`
-	SkipTags             wordList `json:"skip_tags"`
-	Ordering             string   `json:"ordering"`
-	FileTimeout          *int     `json:"filetimeout"`
-	HTTPConnectTimeout   *int     `json:"http_connect_timeout"`
-	HTTPKeepaliveTimeout *int     `json:"http_keepalive_timeout"`
-	HTTPReadTimeout      *int     `json:"http_read_timeout"`
-	UseCachedCatalog     *bool    `json:"use_cached_catalog"`
-	UseCacheOnFailure    *bool    `json:"usecacheonfailure"`
+	Environment          *string     `json:"environment"`
+	Target               string      `json:"target"`
+	Enforce              *bool       `json:"enforce_environment"`
+	Noop                 bool        `json:"noop"`
+	NoNoop               bool        `json:"no_noop"`
+	Debug                bool        `json:"debug"`
+	Trace                bool        `json:"trace"`
+	Evaltrace            bool        `json:"evaltrace"`
+	Tags                 pejson.List `json:"tags"`
+	SkipTags             pejson.List `json:"skip_tags"`
+	Ordering             string      `json:"ordering"`
+	FileTimeout          *int        `json:"filetimeout"`
+	HTTPConnectTimeout   *int        `json:"http_connect_timeout"`
+	HTTPKeepaliveTimeout *int        `json:"http_keepalive_timeout"`
+	HTTPReadTimeout      *int        `json:"http_read_timeout"`
+	UseCachedCatalog     *bool       `json:"use_cached_catalog"`
+	UseCacheOnFailure    *bool       `json:"usecacheonfailure"`
 }
 
 // puppet is the run that it asks for.
@@ -160,7 +141,7 @@ type taskBody struct {
 	Params      json.RawMessage   `json:"params"`
 	Targets     []json.RawMessage `json:"targets"`
 	Noop        bool              `json:"noop"` // null is false
-	Plan        flexible          `json:"plan_job"`
+	Plan        pejson.Text       `json:"plan_job"`
 }
 
 // defaultEnvironment is whose code a task is taken from when nobody says.
@@ -215,8 +196,8 @@ func (h *orders) task(w http.ResponseWriter, r *http.Request) error {
 // stop lets nothing more of a job begin; with force, what runs is stopped, too.
 func (h *orders) stop(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Job   flexible `json:"job"`
-		Force bool     `json:"force"`
+		Job   pejson.Text `json:"job"`
+		Force bool        `json:"force"`
 	}
 	if err := h.read(w, r, maxBody, &body); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -95,7 +96,7 @@ func (h *plans) planTask(w http.ResponseWriter, r *http.Request) error {
 // planFinish notes how a plan ended.
 func (h *plans) planFinish(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Plan   flexible        `json:"plan_job"`
+		Plan   pejson.Text     `json:"plan_job"`
 		Result json.RawMessage `json:"result"`
 		Status string          `json:"status"`
 	}
@@ -112,7 +113,7 @@ func (h *plans) planFinish(w http.ResponseWriter, r *http.Request) error {
 // stopPlan ends a plan: its next task is refused. What it started goes on, and so does the client that runs it.
 func (h *plans) stopPlan(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Plan flexible `json:"plan_job"`
+		Plan pejson.Text `json:"plan_job"`
 	}
 	if err := h.read(w, r, maxBody, &body); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (h *plans) planRun(w http.ResponseWriter, r *http.Request) error {
 	if body.Name == "" {
 		return h.invalid("plan_name", "it is missing")
 	}
-	return h.noPlan(body.Name, orDefault(body.Environment, defaultEnvironment))
+	return h.noPlan(body.Name, cmp.Or(body.Environment, defaultEnvironment))
 }
 
 func (h *base) noPlan(name, env string) error {
@@ -218,7 +219,7 @@ func (h *plans) listPlanJobs(w http.ResponseWriter, r *http.Request) error {
 		items[i] = view
 	}
 	pejson.Write(w, http.StatusOK, map[string]any{"items": items, "pagination": map[string]any{
-		"limit": p.limit, "offset": p.offset, "order": p.word(), "order_by": orDefault(p.by, "name"), "total": total,
+		"limit": p.limit, "offset": p.offset, "order": p.word(), "order_by": cmp.Or(p.by, "name"), "total": total,
 	}})
 	return nil
 }
@@ -280,7 +281,7 @@ func (h *plans) planEvents(ctx context.Context, p memo.Plan) ([]planEvent, error
 	for _, j := range jobs {
 		kind := "task_start"
 		if names := map[string]string{"bolt_shim::command": "command_start", "bolt_shim::script": "script_start", "bolt_shim::upload": "upload_start"}; j.Spec.Kind == job.Task {
-			kind = orDefault(names[j.Spec.Task.Name], kind)
+			kind = cmp.Or(names[j.Spec.Task.Name], kind)
 		}
 		add(kind, j.CreatedAt, map[string]any{"job-id": strconv.FormatInt(j.ID, 10)}, "Started job "+strconv.FormatInt(j.ID, 10))
 	}
@@ -344,7 +345,7 @@ func (h *plans) planJobEvent(w http.ResponseWriter, r *http.Request) error {
 
 // listPlans lists the plans that the server runs: none.
 func (h *plans) listPlans(w http.ResponseWriter, r *http.Request) error {
-	env, _, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
+	env, _, err := h.content(r, cmp.Or(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
 	}
@@ -353,7 +354,7 @@ func (h *plans) listPlans(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *plans) showPlan(_ http.ResponseWriter, r *http.Request) error {
-	env, _, err := h.content(r, orDefault(r.URL.Query().Get("environment"), defaultEnvironment))
+	env, _, err := h.content(r, cmp.Or(r.URL.Query().Get("environment"), defaultEnvironment))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,7 +49,7 @@ func noResult(run job.Run) map[string]any {
 	case job.Waiting, job.Sent, job.Running, job.Succeeded, job.RunFailed, job.Errored, job.Refused, job.Lost:
 	}
 	details := map[string]any{"state": run.State}
-	p := problemView{kind, orDefault(run.Reason, "there is no result"), details}
+	p := problemView{kind, cmp.Or(run.Reason, "there is no result"), details}
 	return map[string]any{"kind": p.Kind, "msg": p.Message, "details": details, "_error": p}
 }
 
@@ -73,7 +74,7 @@ func puppetResult(j job.Job, run job.Run) map[string]any {
 		result["metrics"], result["configuration_version"] = metrics(p.Metrics), ""
 	}
 	if run.State == job.RunFailed {
-		result["_error"] = problemView{"puppetlabs.orchestrator/puppet-run-failed", orDefault(run.Reason, "the Puppet run failed"), exitCode(run)}
+		result["_error"] = problemView{"puppetlabs.orchestrator/puppet-run-failed", cmp.Or(run.Reason, "the Puppet run failed"), exitCode(run)}
 	}
 	return result
 }
@@ -98,7 +99,7 @@ func writtenResult(kind job.Kind, run job.Run, written map[job.Stream]string) ma
 		result = map[string]any{"_output": stdout}
 	}
 	if _, told := result["_error"]; run.State == job.RunFailed && !told {
-		message := orDefault(run.Reason, "it failed")
+		message := cmp.Or(run.Reason, "it failed")
 		if run.ExitCode != nil && stderr != "" {
 			message = fmt.Sprintf("The %s exited with %d: %s", kind, *run.ExitCode, stderr[:min(len(stderr), maxErrorText)])
 		}

@@ -238,7 +238,7 @@ func isOwner(actor fleet.Actor, e schedule.Entry) bool {
 	return e.Owner.Name == actor.Name && e.Owner.Kind == actor.Kind
 }
 
-// changeScheduledJob changes an order that is kept. Who changes what it does gives it: they become its owner.
+// changeScheduledJob changes an order that is kept. Only its owner changes what it does.
 func (h *schedules) changeScheduledJob(w http.ResponseWriter, r *http.Request) error {
 	var body scheduleBody
 	if err := h.read(w, r, maxTaskBody, &body); err != nil {
@@ -266,7 +266,7 @@ func (h *schedules) changeScheduledJob(w http.ResponseWriter, r *http.Request) e
 		}
 		change.Order = &o
 	}
-	if e, err = h.Schedules.Change(r.Context(), e.ID, change); err != nil {
+	if e, err = h.Schedules.Change(r.Context(), fleet.ActorFrom(r.Context()), e.ID, change); err != nil {
 		if !e.Enabled && fault.Is(err, fault.Conflict) {
 			return h.service.Named(disabledSchedule, map[string]string{"scheduled_job": r.PathValue("id")}, err)
 		}
@@ -328,7 +328,7 @@ func (h *schedules) deleteScheduledJob(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	off := false
-	if _, err := h.Schedules.Change(r.Context(), e.ID, schedule.Change{Enabled: &off}); err != nil {
+	if _, err := h.Schedules.Change(r.Context(), fleet.ActorFrom(r.Context()), e.ID, schedule.Change{Enabled: &off}); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -391,7 +391,7 @@ func (h *schedules) listSchedules(w http.ResponseWriter, r *http.Request, where 
 	all = slices.DeleteFunc(all, func(e schedule.Entry) bool {
 		return !e.Enabled || kind != "" && kind != entryKind(e) || !others && !isOwner(actor, e)
 	})
-	slices.SortStableFunc(all, entryColumns[orDefault(p.by, "name")])
+	slices.SortStableFunc(all, entryColumns[cmp.Or(p.by, "name")])
 	if p.order == "desc" {
 		slices.Reverse(all)
 	}
@@ -401,7 +401,7 @@ func (h *schedules) listSchedules(w http.ResponseWriter, r *http.Request, where 
 		items = append(items, scheduleView(linksOf(r), where, e))
 	}
 	pejson.Write(w, http.StatusOK, map[string]any{"items": items, "pagination": map[string]any{
-		"limit": p.limit, "offset": p.offset, "order": orDefault(p.order, "asc"), "order_by": orDefault(p.by, "name"), "total": len(all), "type": kind,
+		"limit": p.limit, "offset": p.offset, "order": cmp.Or(p.order, "asc"), "order_by": cmp.Or(p.by, "name"), "total": len(all), "type": kind,
 	}})
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package pejson is the form in which clients of Puppet Enterprise's services read answers and errors: JSON always, also of
-// what is not there. The edges that speak for these services (orchestrator, RBAC) use it, so that the form has one place.
+// what is not there. The edges that speak for these services (orchestrator, RBAC, Code Manager) use it, so that the form has one place.
 //
 // An error is {"kind": "puppetlabs.SERVICE/WORD", "msg": "...", "details": {...}}. A Service is the words of one service with
 // their statuses, and what the six kinds of fault are called there. Routes answers paths and methods; what it does not know,

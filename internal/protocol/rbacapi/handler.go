@@ -120,8 +120,8 @@ func (h *Handler) table() map[string]way {
 		"PUT /users/{sid}":                 {permission: fleet.UserWrite, act: users.replaceUser},
 		"DELETE /users/{sid}":              {permission: fleet.UserWrite, act: users.deleteUser},
 		"GET /users/{sid}/tokens":          {permission: fleet.Self, act: logins.userTokens},
-		"POST /command/users/add-roles":    {permission: fleet.UserWrite, act: users.userCommand(addRoles)},
-		"POST /command/users/remove-roles": {permission: fleet.UserWrite, act: users.userCommand(removeRoles)},
+		"POST /command/users/add-roles":    {permission: fleet.UserWrite, act: users.rolesCommand(addRoles)},
+		"POST /command/users/remove-roles": {permission: fleet.UserWrite, act: users.rolesCommand(removeRoles)},
 		"POST /command/users/revoke":       {permission: fleet.UserWrite, act: users.userCommand(revoke)},
 		"POST /command/users/reinstate":    {permission: fleet.UserWrite, act: users.userCommand(reinstate)},
 
@@ -205,6 +205,11 @@ func (h *Handler) entry(r *http.Request, pattern string) rbac.Entry {
 // read reads the body of a request.
 func (h *service) read(w http.ResponseWriter, r *http.Request, into any) error {
 	return h.Read(w, r, MaxBodyBytes, malformed, into)
+}
+
+// missing is the error for a command without the list that it is about: done, it would change nothing and answer that all is well.
+func (h *service) missing(list string) error {
+	return h.Bad(wrongShape, map[string]string{"field": list}, "%s is missing; give a list", list)
 }
 
 // may returns nil when who asks has the permission.

@@ -1,37 +1,22 @@
 package rbacapi
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/protocol/pejson"
 )
 
 // units are what a lifetime may end with; without one it is seconds.
 var units = map[byte]time.Duration{'y': 365 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 
-// lifetime is how long a token is asked to be good: "5h", "30" or 30.
-type lifetime string
-
-// UnmarshalJSON takes a text or a number of seconds.
-func (l *lifetime) UnmarshalJSON(text []byte) error {
-	var number json.Number
-	if json.Unmarshal(text, &number) == nil && len(text) > 0 && text[0] != '"' {
-		*l = lifetime(number.String())
-		return nil
-	}
-	var word string
-	err := json.Unmarshal(text, &word)
-	*l = lifetime(word)
-	return err
-}
-
-// duration reads l; "0" is as long as the server gives, and nothing is 0, the server's default.
-func (l lifetime) duration(longest time.Duration) (time.Duration, error) {
-	text := strings.TrimSpace(string(l))
+// lifetime reads how long a token is asked to be good: "5h", "30" or 30 seconds; "0" is as long as the server gives, and nothing is 0, the server's
+// default.
+func lifetime(asked pejson.Text, longest time.Duration) (time.Duration, error) {
+	text := strings.TrimSpace(string(asked))
 	if text == "" {
 		return 0, nil
 	}

@@ -2,54 +2,32 @@ package rbacapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/protocol/pejson"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // maxNamed is how many tokens, users, labels and ids a request names of each.
 const maxNamed = 1000
 
-// words is a list of texts; a text alone is a list with commas.
-type words []string
-
-// UnmarshalJSON takes a list or a text.
-func (w *words) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) == nil {
-		*w = split(one)
-		return nil
-	}
-	return json.Unmarshal(text, (*[]string)(w))
-}
-
-func split(text string) (all words) {
-	for word := range strings.SplitSeq(text, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			all = append(all, word)
-		}
-	}
-	return all
-}
-
 // ending is which tokens are to be revoked.
 type ending struct {
-	Tokens words `json:"revoke_tokens"`
-	Users  words `json:"revoke_tokens_by_usernames"`
-	Labels words `json:"revoke_tokens_by_labels"`
-	IDs    words `json:"revoke_tokens_by_ids"` // UUIDs of users, or ids of tokens
+	Tokens pejson.List `json:"revoke_tokens"`
+	Users  pejson.List `json:"revoke_tokens_by_usernames"`
+	Labels pejson.List `json:"revoke_tokens_by_labels"`
+	IDs    pejson.List `json:"revoke_tokens_by_ids"` // UUIDs of users, or ids of tokens
 }
 
 // revokeTokens ends those tokens that it can, and says which ones it could not.
 func (h *tokens) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	asked := ending{
-		Tokens: split(query.Get("revoke_tokens")), Users: split(query.Get("revoke_tokens_by_usernames")),
-		Labels: split(query.Get("revoke_tokens_by_labels")), IDs: split(query.Get("revoke_tokens_by_ids")),
+		Tokens: pejson.ListOf(query.Get("revoke_tokens")), Users: pejson.ListOf(query.Get("revoke_tokens_by_usernames")),
+		Labels: pejson.ListOf(query.Get("revoke_tokens_by_labels")), IDs: pejson.ListOf(query.Get("revoke_tokens_by_ids")),
 	}
 	if r.ContentLength != 0 {
 		if err := h.read(w, r, &asked); err != nil {
@@ -57,7 +35,7 @@ func (h *tokens) revokeTokens(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	total := 0
-	for _, named := range []words{asked.Tokens, asked.Users, asked.Labels, asked.IDs} {
+	for _, named := range []pejson.List{asked.Tokens, asked.Users, asked.Labels, asked.IDs} {
 		if total += len(named); len(named) > maxNamed {
 			return h.Bad(malformed, nil, "%d are named in one list, at most %d are allowed", len(named), maxNamed)
 		}

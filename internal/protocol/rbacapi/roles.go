@@ -188,8 +188,11 @@ func (h *roles) replaceRole(w http.ResponseWriter, r *http.Request) error {
 
 // moves is who is to get a role and who is to lose it. Members that who asks may not see stay as they are.
 func (h *roles) moves(r *http.Request, name string, wanted *[]string) (joining, leaving []rbac.User, err error) {
-	if wanted == nil || !seesUsers(r) {
+	if wanted == nil || len(*wanted) == 0 && !seesUsers(r) { // as they were shown
 		return nil, nil, nil
+	}
+	if err := may(r, fleet.UserRead); err != nil {
+		return nil, nil, err
 	}
 	meant, err := h.usersWith(r.Context(), *wanted)
 	if err != nil {
@@ -262,6 +265,9 @@ func (h *roles) memberCommand(gives bool) pejson.Act {
 		if err := h.read(w, r, &form); err != nil {
 			return err
 		}
+		if form.Users == nil {
+			return h.missing("user_ids")
+		}
 		one, err := h.roleNumbered(r.Context(), form.Role)
 		if err != nil {
 			return err
@@ -291,6 +297,9 @@ func (h *roles) permissionCommand(gives bool) pejson.Act {
 		}
 		if err := h.read(w, r, &form); err != nil {
 			return err
+		}
+		if form.Permissions == nil {
+			return h.missing("permissions")
 		}
 		one, err := h.roleNumbered(r.Context(), form.Role)
 		if err != nil {

@@ -59,7 +59,13 @@ func TestRolesAreReadAndWritten(t *testing.T) {
 	if diff := cmp.Diff([]any{b.ids["off"]}, web["user_ids"]); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
-	// By commands.
+	// By commands. One without its list would change nothing, and is refused.
+	for _, command := range []string{"roles/add-permissions", "roles/remove-permissions", "roles/add-users", "roles/remove-users"} {
+		b.wrong("admin", "POST", "/rbac-api/v1/command/"+command, m{"role_id": web["id"], "roles": []int{3}}, http.StatusBadRequest, "schema-violation")
+	}
+	for _, command := range []string{"users/add-roles", "users/remove-roles"} {
+		b.wrong("admin", "POST", "/rbac-api/v1/command/"+command, m{"user_id": b.ids["ann"], "roles": []int{3}}, http.StatusBadRequest, "schema-violation")
+	}
 	b.answer("admin", "POST", "/rbac-api/v1/command/roles/add-permissions", m{"role_id": web["id"], "permissions": []m{permission("puppet_agent", "run", "*")}}, http.StatusNoContent, nil)
 	b.answer("admin", "POST", "/rbac-api/v1/command/roles/remove-permissions", m{"role_id": web["id"], "permissions": []m{permission("tasks", "run", "facts")}}, http.StatusNoContent, nil)
 	b.answer("admin", "POST", "/rbac-api/v1/command/roles/add-users", m{"role_id": web["id"], "user_ids": []string{b.ids["ann"]}}, http.StatusNoContent, nil)
@@ -117,6 +123,12 @@ func TestWhatARoleCannotSay(t *testing.T) {
 	_, err = b.access.EditUser(t.Context(), admin, "ann", rbac.UserEdit{Roles: &[]string{"roles"}})
 	b.must(err)
 	b.wrong("ann", "POST", "/rbac-api/v1/roles", create("more", permission("puppet_agent", "run", "*")), http.StatusForbidden, "permission-denied")
+	// Nor do they change members whom they cannot see: an empty list is what they were shown, another one is refused.
+	path, _ = b.roleNamed("roles")
+	own := create("roles", permission("user_roles", "create", "*"), permission("user_roles", "edit", "*"), permission("role", "read", "*"))
+	b.answer("ann", "PUT", path, own, http.StatusOK, nil)
+	own["user_ids"] = []string{b.ids["eve"]}
+	b.wrong("ann", "PUT", path, own, http.StatusForbidden, "permission-denied")
 }
 
 func TestPermissionsAreAsked(t *testing.T) {

@@ -24,10 +24,10 @@ type tokens struct {
 
 // wish is what a token is to be. Client and description are taken and not kept.
 type wish struct {
-	Lifetime    lifetime `json:"lifetime"`
-	Label       *string  `json:"label"`
-	Description string   `json:"description"`
-	Client      string   `json:"client"`
+	Lifetime    pejson.Text `json:"lifetime"`
+	Label       *string     `json:"label"`
+	Description string      `json:"description"`
+	Client      string      `json:"client"`
 }
 
 // label is what the token is to be called; a label that is there is not blank.
@@ -44,7 +44,7 @@ func (h *tokens) label(asked wish) (string, error) {
 
 // kept is the life and the label of a token that somebody wishes.
 func (h *tokens) kept(asked wish) (life time.Duration, label string, err error) {
-	if life, err = asked.Lifetime.duration(h.Access.Config().MaxTokenLife); err != nil {
+	if life, err = lifetime(asked.Lifetime, h.Access.Config().MaxTokenLife); err != nil {
 		return 0, "", err
 	}
 	label, err = h.label(asked)
@@ -127,9 +127,9 @@ func (h *tokens) authenticate(w http.ResponseWriter, r *http.Request) error {
 	if asked.Update == nil || *asked.Update {
 		h.Access.Touch(b.Token)
 	}
-	shown := h.subjectOf(r.Context(), b.User)
-	if shown.err != nil {
-		return shown.err
+	shown, err := h.shown(r.Context(), b.User)
+	if err != nil {
+		return err
 	}
 	pejson.Write(w, http.StatusOK, struct {
 		user
@@ -140,7 +140,8 @@ func (h *tokens) authenticate(w http.ResponseWriter, r *http.Request) error {
 		LastActive *string `json:"last_active"`
 		Timeout    *int    `json:"timeout"`
 	}{
-		user: shown.user, UserID: shown.user.ID, token: tokenOf(b.Token), Creation: stamp(b.Token.CreatedAt), Expiration: stampOf(b.Token.ExpiresAt), LastActive: stampOf(b.Token.UsedAt),
+		user: shown, UserID: shown.ID, token: tokenOf(b.Token),
+		Creation: stamp(b.Token.CreatedAt), Expiration: stampOf(b.Token.ExpiresAt), LastActive: stampOf(b.Token.UsedAt),
 	})
 	return nil
 }

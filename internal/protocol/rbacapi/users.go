@@ -31,16 +31,10 @@ type user struct {
 	LastLogin   *string  `json:"last_login"`
 }
 
-// shownUser is a user, or why it cannot be shown.
-type shownUser struct {
-	user user
-	err  error
-}
-
-// subjectOf is one user.
-func (h *service) subjectOf(ctx context.Context, u rbac.User) shownUser {
+// shown is a user as clients read it.
+func (h *service) shown(ctx context.Context, u rbac.User) (user, error) {
 	roles, err := h.Access.Roles(ctx)
-	return shownUser{user: userData(u, roles), err: err}
+	return userData(u, roles), err
 }
 
 // userData shows a user; a node that has roles is a user, too.
@@ -83,7 +77,7 @@ func (h *people) listUsers(w http.ResponseWriter, r *http.Request) error {
 		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !strings.Contains(strings.ToLower(u.Name), part) })
 		asked.Total = len(users)
 		users = cut(users, asked, userOrders)
-	} else if ids := split(query.Get("id")); ids != nil {
+	} else if ids := pejson.ListOf(query.Get("id")); ids != nil {
 		users = slices.DeleteFunc(users, func(u rbac.User) bool { return !slices.Contains(ids, pejson.UserID(u.Name)) })
 	}
 	shown := []user{}
@@ -100,11 +94,11 @@ func (h *people) listUsers(w http.ResponseWriter, r *http.Request) error {
 
 // showOne answers with one user.
 func (h *people) showOne(w http.ResponseWriter, r *http.Request, u rbac.User) error {
-	shown := h.subjectOf(r.Context(), u)
-	if shown.err != nil {
-		return shown.err
+	shown, err := h.shown(r.Context(), u)
+	if err != nil {
+		return err
 	}
-	pejson.Write(w, http.StatusOK, shown.user)
+	pejson.Write(w, http.StatusOK, shown)
 	return nil
 }
 
@@ -236,9 +230,6 @@ func (h *people) changePassword(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// userCommand is what a command makes of a user.
-type userCommand func(u rbac.User, roles []string) rbac.UserEdit
-
 func addRoles(u rbac.User, roles []string) rbac.UserEdit {
 	all := slices.Concat(u.Roles, roles)
 	slices.Sort(all)
@@ -251,18 +242,43 @@ func removeRoles(u rbac.User, roles []string) rbac.UserEdit {
 	return rbac.UserEdit{Roles: &left}
 }
 
-func revoke(rbac.User, []string) rbac.UserEdit {
+func revoke() rbac.UserEdit {
 	off := true
 	return rbac.UserEdit{Disabled: &off}
 }
 
-func reinstate(rbac.User, []string) rbac.UserEdit {
+func reinstate() rbac.UserEdit {
 	off := false
 	return rbac.UserEdit{Disabled: &off, Unlock: true}
 }
 
 // userCommand answers a command about one user.
-func (h *people) userCommand(command userCommand) pejson.Act {
+func (h *people) userCommand(command func() rbac.UserEdit) pejson.Act {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var form struct {
+			User string `json:"user_id"`
+		}
+		if err := h.read(w, r, &form); err != nil {
+			return err
+		}
+		u, err := h.userOf(r.Context(), form.User)
+		if err != nil {
+			return err
+		}
+		return h.edited(w, r, u, command())
+	}
+}
+
+func (h *people) edited(w http.ResponseWriter, r *http.Request, u rbac.User, edit rbac.UserEdit) error {
+	_, err := h.edit(r.Context(), u, edit)
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// rolesCommand answers a command about the roles of one user.
+func (h *people) rolesCommand(command func(u rbac.User, roles []string) rbac.UserEdit) pejson.Act {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var form struct {
 			User  string `json:"user_id"`
@@ -270,6 +286,9 @@ func (h *people) userCommand(command userCommand) pejson.Act {
 		}
 		if err := h.read(w, r, &form); err != nil {
 			return err
+		}
+		if form.Roles == nil {
+			return h.missing("role_ids")
 		}
 		u, err := h.userOf(r.Context(), form.User)
 		if err != nil {
@@ -279,11 +298,7 @@ func (h *people) userCommand(command userCommand) pejson.Act {
 		if err != nil {
 			return err
 		}
-		if _, err := h.edit(r.Context(), u, command(u, roles)); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return h.edited(w, r, u, command(u, roles))
 	}
 }
 

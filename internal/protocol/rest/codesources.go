@@ -78,9 +78,10 @@ func (h *sources) syncSource(ctx context.Context, request api.SourceSyncRequest)
 		return api.SourceSynced{}, err
 	}
 	deploys := looked.Deploys
-	if request.Wait { // also for what somebody else asked for a moment ago
+	if request.Wait { // also for what somebody else asked for a moment ago, and what failed by then
 		open := slices.DeleteFunc(h.sources.Branches(request.Name), func(b source.Branch) bool {
-			return b.State != source.Queued && b.State != source.Deploying && !slices.ContainsFunc(deploys, func(d source.Branch) bool { return d.Environment == b.Environment })
+			asked := slices.ContainsFunc(deploys, func(d source.Branch) bool { return d.Environment == b.Environment })
+			return !asked && (b.State == source.Complete || b.State == source.Failed && !b.GoneAt.IsZero())
 		})
 		if deploys, err = h.waitFor(ctx, open); err != nil {
 			return api.SourceSynced{}, err

@@ -2,7 +2,6 @@ package blobs3_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -10,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -260,46 +257,12 @@ func TestWrongCredentials(t *testing.T) {
 	wantUnavailable(t, err, "no bucket nobodys-bucket")
 }
 
-// Two servers with records in common: one writes and asks, the other removes all that is old. What a writer was told to be stored is
-// there, whichever server looks.
+// Two servers with records in common.
 func TestTwoServersAndASweep(t *testing.T) {
 	t.Parallel()
 	server := blobs3test.Start(t)
 	config, marks := server.Config("two"), cas.NewMarks()
-	writer, sweeper := open(t, config, marks, openCache(t, 0)), open(t, config, marks, openCache(t, 0))
-	ctx, stop := context.WithCancel(t.Context())
-	var sweeping sync.WaitGroup
-	var removed atomic.Int64
-	sweeping.Go(func() {
-		for ctx.Err() == nil {
-			n, _, err := sweeper.Sweep(ctx, func(fleet.Digest) bool { return false }, time.Now().Add(-300*time.Millisecond))
-			removed.Add(int64(n))
-			if err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
-		}
-	})
-	var writing sync.WaitGroup
-	for range 4 {
-		writing.Go(func() {
-			for i := range 30 {
-				began, content := time.Now(), "content "+string(rune('a'+i%7))
-				d, _, err := writer.Put(t.Context(), strings.NewReader(content))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				got, err := cas.Bytes(t.Context(), sweeper, d, 100)
-				if time.Since(began) < 300*time.Millisecond && (err != nil || string(got) != content) {
-					t.Errorf("lost %q: %v", content, err)
-				}
-			}
-		})
-	}
-	writing.Wait()
-	eventually(t, "old content is removed", func() bool { return removed.Load() > 0 })
-	stop()
-	sweeping.Wait()
+	server.Race(t, "two", open(t, config, marks, openCache(t, 0)), open(t, config, marks, openCache(t, 0)))
 }
 
 // Who reads beside holds off what would be removed.

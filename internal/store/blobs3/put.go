@@ -9,8 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
-	"strings"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -22,8 +23,6 @@ import (
 
 // keptBytes is the largest content that waits in memory for its digest; larger content waits in a file.
 const keptBytes = 1 << 20
-
-func stringReader(text string) io.ReadSeeker { return strings.NewReader(text) }
 
 // Put implements cas.Store.
 func (s *Store) Put(ctx context.Context, r io.Reader) (fleet.Digest, int64, error) {
@@ -141,7 +140,7 @@ func (s *Store) send(ctx context.Context, all []*pending) error {
 		left[p.digest] = p
 	}
 	for range attempts {
-		absent, err := s.announce(ctx, digests(left))
+		absent, err := s.announce(ctx, slices.Collect(maps.Keys(left)))
 		if err != nil || len(absent) == 0 {
 			return err
 		}
@@ -183,14 +182,6 @@ func (s *Store) keep(ctx context.Context, arrived []cas.Arrival, of map[fleet.Di
 			s.parts.Log.DebugContext(ctx, "content is not cached", "blob", a.Digest, "err", err)
 		}
 	}
-}
-
-func digests(of map[fleet.Digest]*pending) []fleet.Digest {
-	ds := make([]fleet.Digest, 0, len(of))
-	for d := range of {
-		ds = append(ds, d)
-	}
-	return ds
 }
 
 // The bounds of what PutAll holds before it sends it.

@@ -186,7 +186,7 @@ func (s *Store) forget(ctx context.Context, d fleet.Digest, wrong func(context.C
 		return err
 	}
 	left, err := s.parts.Marks.Leave(ctx, []fleet.Digest{d}, now, 0, false)
-	if err != nil || len(left) == 0 {
+	if err != nil || len(left.Digests) == 0 {
 		return err
 	}
 	return s.parts.Marks.Gone(ctx, left)

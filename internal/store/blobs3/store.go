@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,7 +166,7 @@ func (s *Store) name(ctx context.Context) (string, error) {
 // before they remove anything.
 func (s *Store) Rename(ctx context.Context) error {
 	name := uuid.NewString()
-	return s.bucket.put(ctx, nameObject, "", int64(len(name)), stringReader(name))
+	return s.bucket.put(ctx, nameObject, "", int64(len(name)), strings.NewReader(name))
 }
 
 // adopt marks what is in the bucket. The store has its name, and the records have it, only when that is done.
@@ -192,7 +193,7 @@ func (s *Store) adopt(ctx context.Context, name string) error {
 	if err := s.parts.Marks.Adopt(ctx, found); err != nil {
 		return err
 	}
-	if err := s.bucket.put(ctx, nameObject, "", int64(len(name)), stringReader(name)); err != nil {
+	if err := s.bucket.put(ctx, nameObject, "", int64(len(name)), strings.NewReader(name)); err != nil {
 		return err
 	}
 	if err := s.parts.Marks.Pair(ctx, name); err != nil {

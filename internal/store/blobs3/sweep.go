@@ -130,11 +130,11 @@ func (w *sweeping) remove(ctx context.Context, all []candidate, strangers bool) 
 	}
 	until := time.Now().Add(leaveWithin / 4)
 	left, err := w.store.parts.Marks.Leave(ctx, ds, w.before, leaveWithin, strangers)
-	if err != nil || len(left) == 0 {
+	if err != nil || len(left.Digests) == 0 {
 		return err
 	}
-	names := make([]string, 0, len(left))
-	for _, d := range left {
+	names := make([]string, 0, len(left.Digests))
+	for _, d := range left.Digests {
 		names = append(names, key(d))
 		w.store.parts.Cache.Remove(d)
 	}
@@ -143,7 +143,7 @@ func (w *sweeping) remove(ctx context.Context, all []candidate, strangers bool) 
 	if err := w.store.bucket.remove(inTime, names...); err != nil {
 		return err
 	}
-	for _, d := range left {
+	for _, d := range left.Digests {
 		w.removed, w.bytes = w.removed+1, w.bytes+sizes[d]
 	}
 	return w.store.parts.Marks.Gone(ctx, left)

@@ -69,10 +69,12 @@ func (w *way) pass(to, from net.Conn, back bool) {
 		if w.counts(int64(n), back) {
 			w.act()
 		}
-		if w.isSilent() {
-			continue
+		if !w.isSilent() {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
 		}
-		if _, writeErr := to.Write(buf[:n]); err != nil || writeErr != nil {
+		if err != nil {
 			return
 		}
 	}

@@ -145,9 +145,8 @@ func (s *BlobMarks) Arrive(ctx context.Context, arrived []cas.Arrival) (lost []f
 }
 
 // Leave implements cas.Marks.
-func (s *BlobMarks) Leave(ctx context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (left []fleet.Digest, err error) {
+func (s *BlobMarks) Leave(ctx context.Context, ds []fleet.Digest, before time.Time, within time.Duration, strangers bool) (left cas.Departure, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		left = nil
 		paired, err := collect(ctx, q, one[string], "SELECT name FROM blob_store WHERE id = 1")
 		if err != nil {
 			return err
@@ -159,18 +158,20 @@ func (s *BlobMarks) Leave(ctx context.Context, ds []fleet.Digest, before time.Ti
 		if err != nil {
 			return err
 		}
+		until := now + within.Microseconds()
+		left = cas.Departure{Until: time.UnixMicro(until)}
 		give := "UPDATE blob_marks SET leaving = $2 WHERE digest = $1 AND renewed < $3 AND leaving <= $4"
 		if strangers {
 			give = `INSERT INTO blob_marks (digest, bytes, stored, renewed, leaving) VALUES ($1, 0, 0, 0, $2)
 				ON CONFLICT (digest) DO UPDATE SET leaving = excluded.leaving WHERE blob_marks.renewed < $3 AND blob_marks.leaving <= $4`
 		}
 		for _, d := range ds {
-			n, err := q.exec(ctx, give, string(d), now+within.Microseconds(), micros(before), now)
+			n, err := q.exec(ctx, give, string(d), until, micros(before), now)
 			if err != nil {
 				return err
 			}
 			if n > 0 {
-				left = append(left, d)
+				left.Digests = append(left.Digests, d)
 			}
 		}
 		return nil
@@ -179,9 +180,10 @@ func (s *BlobMarks) Leave(ctx context.Context, ds []fleet.Digest, before time.Ti
 }
 
 // Gone implements cas.Marks.
-func (s *BlobMarks) Gone(ctx context.Context, ds []fleet.Digest) error {
+func (s *BlobMarks) Gone(ctx context.Context, left cas.Departure) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		_, err := q.exec(ctx, "DELETE FROM blob_marks WHERE digest IN "+s.named(1)+" AND leaving > 0", jsonList(ds))
+		_, err := q.exec(ctx, "DELETE FROM blob_marks WHERE digest IN "+s.named(1)+" AND leaving = $2 AND EXISTS (SELECT 1 FROM blob_store)",
+			jsonList(left.Digests), micros(left.Until))
 		return err
 	})
 	return explain(err, "forget content that is gone")

@@ -183,12 +183,12 @@ func (d *Deployer) Removed() []fleet.Environment {
 }
 
 // Modules is source.Modules: what Install does.
-type Modules func(dir string) (bool, error)
+type Modules func(dir string) error
 
 // Install implements source.Modules.
-func (m Modules) Install(_ context.Context, dir string) (bool, error) {
+func (m Modules) Install(_ context.Context, dir string) error {
 	if m == nil {
-		return false, nil
+		return nil
 	}
 	return m(dir)
 }
