@@ -5,6 +5,7 @@ import { findings, launch, open, overflows, setting, settled } from './world.mjs
 const base = setting('TUTTI_CONSOLE');
 const link = setting('TUTTI_CONSOLE_LINK');
 const red = setting('TUTTI_RED');
+const named = 'sim-0001.example.test';
 const total = Number(setting('TUTTI_NODES'));
 const viewer = { name: setting('TUTTI_VIEWER'), password: setting('TUTTI_VIEWER_PASSWORD') };
 
@@ -155,6 +156,75 @@ await journey('Puppet is run on nodes, and the job moves while one looks', async
   await page.keyboard.press('Escape');
 });
 
+await journey('the code of an environment, and what is wrong in it by file and line', async () => {
+  await page.goto(`${base}/versions`);
+  const table = page.getByRole('table', { name: /Versions of production, 1 row/ });
+  await table.getByText('current').waitFor();
+  await page.goto(`${base}/versions?environment=staging&view=mistakes`);
+  await page
+    .getByRole('table', { name: 'Findings' })
+    .getByText(/app\.pp:\d+/)
+    .first()
+    .waitFor();
+});
+
+await journey('a preview is read, and said yes to', async () => {
+  await page.goto(`${base}/previews`);
+  await page.getByRole('link', { name: 'Preview 1' }).click();
+  await page.getByRole('link', { name: '1 do not compile' }).waitFor();
+  const changes = page.getByRole('list', { name: 'Changes' });
+  await changes.getByRole('listitem').first().getByText('app is not for this node').first().waitFor();
+  await changes.getByText('stays on the nodes as it is').waitFor();
+  await changes.getByRole('button', { name: /^~ File/ }).click();
+  await changes.getByText('+listen = 8080').waitFor();
+  await changes.getByRole('button', { name: 'Ack… User[app]' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/^tutti preview ack 1 [0-9a-f]+$/).waitFor();
+  await dialog.getByLabel('Why').fill('seen');
+  await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+  await changes.getByRole('button', { name: 'Withdraw… User[app]' }).waitFor();
+  await page.getByRole('link', { name: `${total - 1} change`, exact: true }).click();
+  await page.getByRole('button', { name: `What changes for ${named}` }).click();
+  await page.getByRole('dialog').getByText('1 added, 1 removed, 1 changed').waitFor();
+  await page.reload();
+  await page.getByRole('dialog').getByText('-workers = 4').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Release…' }).click();
+  const release = page.getByRole('dialog');
+  await release.getByLabel('Waves').fill('5, rest');
+  await release.getByText('wave 1 (5): 5 nodes').waitFor();
+  await release.getByText('tutti release create --preview 1 --wave 5 --wave rest').waitFor();
+  await page.keyboard.press('Escape');
+});
+
+await journey('a version is compiled for some nodes', async () => {
+  await page.goto(`${base}/versions`);
+  await page.getByRole('button', { name: /^Preview [0-9a-f]+/ }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Which nodes').fill(`certname = "${named}"`);
+  await dialog.getByRole('button', { name: 'Preview', exact: true }).click();
+  await page.waitForURL(/\/previews\/2/);
+  await page.locator('h1').getByText('ready').waitFor();
+});
+
+await journey('the next wave of a release begins, and it is taken back', async () => {
+  await page.goto(`${base}/releases`);
+  await page.getByRole('link', { name: 'Release 1' }).click();
+  await page.getByText('the next one waits to be promoted').first().waitFor();
+  await page.getByRole('button', { name: 'Next wave…' }).click();
+  await page.getByRole('dialog').getByText('tutti release promote 1').waitFor();
+  await page.getByRole('button', { name: /^Begin wave 2, \d+ nodes$/ }).click();
+  await page.locator('h1').getByText(/^done/).waitFor({ timeout: 40_000 });
+  await page.getByRole('button', { name: 'Roll back…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('vanish from the catalogs').waitFor();
+  await dialog.getByRole('list', { name: 'What changes' }).getByText('User[app]').waitFor();
+  await dialog.getByText('tutti rollback --release 1').waitFor();
+  await dialog.getByRole('button', { name: /^Roll back \d+ nodes$/ }).click();
+  await page.waitForURL(/\/releases\/2/);
+  await page.locator('h1').getByText(/^done/).waitFor({ timeout: 40_000 });
+});
+
 await journey('events come while one looks', async () => {
   await page.goto(`${base}/events`);
   await settled(page);
@@ -175,6 +245,17 @@ const pages = [
   [`/nodes/${red}?tab=resources`, red],
   [`/nodes/${red}?tab=facts`, red],
   [`/nodes/${red}?tab=runs`, red],
+  ['/versions', 'Versions'],
+  ['/versions?environment=staging&view=mistakes', 'Versions'],
+  ['/versions?view=sources', 'Versions'],
+  ['/previews', 'Previews'],
+  ['/previews/1', /eight workers/],
+  ['/previews/1?view=nodes&state=failed', /eight workers/],
+  [`/previews/1?view=nodes&node=${named}`, /eight workers/],
+  ['/previews/1?view=warnings', /eight workers/],
+  ['/releases', 'Releases'],
+  ['/releases/1', /eight workers/],
+  ['/releases/1?view=log', /eight workers/],
   ['/jobs', 'Jobs'],
   ['job', ''],
   ['/events', 'Events'],
@@ -182,7 +263,7 @@ const pages = [
 
 /** Prints the command line that the page shows. TestConsole runs it. */
 async function tellCommand() {
-  process.stdout.write(`command: ${await page.getByTestId('command').locator('code').innerText()}\n`);
+  process.stdout.write(`command: ${await page.getByTestId('command').locator('code').last().innerText()}\n`);
 }
 
 for (const theme of ['light', 'dark']) {

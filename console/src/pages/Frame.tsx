@@ -9,10 +9,13 @@ import {
   Burger,
   Group,
   IconActivity,
+  IconFileDiff,
+  IconGitBranch,
   IconHome,
   IconLogout,
   IconMoon,
   IconPlayerPlay,
+  IconRocket,
   IconServer2,
   IconSun,
   IconUser,
@@ -32,6 +35,9 @@ import { LoginForm } from './Login';
 const places = [
   { group: '', to: '/', text: 'Overview', icon: IconHome, needs: '' },
   { group: 'Fleet', to: '/nodes', text: 'Nodes', icon: IconServer2, needs: 'node:read' },
+  { group: 'Change', to: '/versions', text: 'Versions', icon: IconGitBranch, needs: 'code:read' },
+  { group: '', to: '/previews', text: 'Previews', icon: IconFileDiff, needs: 'preview:read' },
+  { group: '', to: '/releases', text: 'Releases', icon: IconRocket, needs: 'release:read' },
   { group: 'Work', to: '/jobs', text: 'Jobs', icon: IconPlayerPlay, needs: 'job:read' },
   { group: '', to: '/events', text: 'Events', icon: IconActivity, needs: 'report:read' },
 ];
@@ -39,6 +45,9 @@ const places = [
 const keys: [string, string][] = [
   ['g o', 'Overview'],
   ['g n', 'Nodes'],
+  ['g v', 'Versions'],
+  ['g p', 'Previews'],
+  ['g r', 'Releases'],
   ['g j', 'Jobs'],
   ['g e', 'Events'],
   ['/', 'go to the filter of a list'],
@@ -89,7 +98,7 @@ function Within() {
   const go = useGo();
   const watches = mayDo(session, 'report:read');
   useEffect(() => (watches ? listen() : undefined), [watches]);
-  useGoKeys({ o: '/', n: '/nodes', j: '/jobs', e: '/events' }, go);
+  useGoKeys({ o: '/', n: '/nodes', v: '/versions', p: '/previews', r: '/releases', j: '/jobs', e: '/events' }, go);
   useHotkeys([
     ['shift+?', helps.toggle],
     ['?', helps.toggle],

@@ -25,12 +25,15 @@ export {
 export { useDisclosure, useHotkeys } from '@mantine/hooks';
 export {
   IconActivity,
+  IconFileDiff,
+  IconGitBranch,
   IconHome,
   IconLogout,
   IconMoon,
   IconPlayerPause,
   IconPlayerPlay,
   IconPlayerStop,
+  IconRocket,
   IconRotateClockwise,
   IconServer2,
   IconSun,
