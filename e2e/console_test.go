@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -66,7 +69,7 @@ type consoleWorld struct {
 // startConsole starts it: simulated nodes that run Puppet, and one that failed.
 func startConsole(t *testing.T, names []string) *consoleWorld {
 	t.Helper()
-	s := startServer(t, "--autosign", "all", "--console-listen", "127.0.0.1:0", "--console-plain")
+	s := startServer(t, "--autosign", "list", "--autosign-list", "*.example.test", "--console-listen", "127.0.0.1:0", "--console-plain")
 	code, next, broken := filepath.Join(t.TempDir(), "code"), filepath.Join(t.TempDir(), "next"), filepath.Join(t.TempDir(), "broken")
 	write(t, filepath.Join(code, "manifests", "site.pp"), consoleCode)
 	write(t, filepath.Join(next, "manifests", "site.pp"), nextConsoleCode)
@@ -77,7 +80,7 @@ func startConsole(t *testing.T, names []string) *consoleWorld {
 	if given, err := failing.catalog("production", nil); err != nil || given.status != http.StatusOK {
 		t.Fatalf("no catalog: %v %+v", err, given)
 	}
-	for _, report := range [][]byte{reportJSON(w.red, newUUID()), failedReport(t, w.red)} {
+	for _, report := range [][]byte{reportJSON(w.red, newUUID()), failedReport(t, w.red, strings.TrimSpace(s.tutti(t, "code", "versions", "production", "-o", "name")))} {
 		failing.must(t, http.MethodPut, "/puppet/v3/report/"+w.red+"?environment=production", "application/json", report)
 	}
 	enroller, err := newEnroller(s)
@@ -93,6 +96,7 @@ func startConsole(t *testing.T, names []string) *consoleWorld {
 	s.tutti(t, "run", names[0], names[1], "--yes")
 	w.tutti(t, "code", "deploy", "--force", "staging", broken)
 	w.changes(t, next)
+	w.waits(t, "new-1.waits.test")
 	return w
 }
 
@@ -112,8 +116,22 @@ func (w *consoleWorld) changes(t *testing.T, code string) {
 	})
 }
 
-// failedReport is the report of a run in which a file failed, and what needs it was skipped.
-func failedReport(t *testing.T, name string) []byte {
+// waits sends a request for a certificate that somebody has to sign.
+func (w *consoleWorld) waits(t *testing.T, name string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := newRequest(key, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anonymous(t, w.server).must(t, http.MethodPut, "/puppet-ca/v1/certificate_request/"+name, "text/plain", request)
+}
+
+// failedReport is the report of a run of a version in which a file failed, and what needs it was skipped.
+func failedReport(t *testing.T, name, version string) []byte {
 	t.Helper()
 	var report map[string]any
 	if err := json.Unmarshal(reportJSON(name, newUUID()), &report); err != nil {
@@ -130,7 +148,7 @@ func failedReport(t *testing.T, name string) []byte {
 		maps.Copy(made, more)
 		return made
 	}
-	report["status"] = "failed"
+	report["status"], report["configuration_version"] = "failed", version
 	report["resource_statuses"] = map[string]any{
 		"File[/srv/app.conf]": status("File[/srv/app.conf]", "File", "/srv/app.conf", 2, map[string]any{
 			"failed": true, "out_of_sync": true, "events": []any{map[string]any{

@@ -62,10 +62,17 @@ await journey('why is this node red, in three clicks', async () => {
     .getByText(/site\.pp:\d+/)
     .first()
     .waitFor();
+  // The code is that of the version which was applied: its failing line is marked.
+  await why
+    .getByRole('figure', { name: /Code around manifests.site\.pp:2/ })
+    .locator('[data-here=true]')
+    .getByText("file { '/srv/app.conf':")
+    .waitFor();
   const tree = why.getByRole('list', { name: `Skipped because of File[/srv/app.conf]` });
   await tree.getByText('Service[app]').first().waitFor();
   await page.getByRole('region', { name: 'The last run that did not fail' }).waitFor();
   assert.equal(await page.getByTestId('command').locator('code').last().innerText(), `tutti node why ${red}`);
+  await tellCommand(page.getByRole('figure'));
 });
 
 await journey('the list is sorted, filtered and paged by the server', async () => {
@@ -162,7 +169,7 @@ await journey('the code of an environment, and what is wrong in it by file and l
   await table.getByText('current').waitFor();
   await page.goto(`${base}/versions?environment=staging&view=mistakes`);
   await page
-    .getByRole('table', { name: 'Findings' })
+    .getByRole('list', { name: 'Findings' })
     .getByText(/app\.pp:\d+/)
     .first()
     .waitFor();
@@ -233,6 +240,96 @@ await journey('events come while one looks', async () => {
   await page.getByRole('button', { name: /Go on, \+/ }).waitFor();
 });
 
+await journey('a request for a certificate is signed, and the certificate revoked', async () => {
+  await page.goto(`${base}/certificates?state=requested`);
+  await page.getByRole('button', { name: 'Open new-1.waits.test' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Sign…' }).click();
+  await dialog.getByText('tutti ca sign new-1.waits.test').waitFor();
+  await dialog.getByRole('button', { name: 'Sign', exact: true }).click();
+  await page.getByText('No request waits').waitFor();
+  await page.goto(`${base}/certificates?name=new-1.waits.test`);
+  await dialog.getByRole('button', { name: 'Revoke…' }).click();
+  await dialog.getByText('tutti ca revoke new-1.waits.test').waitFor();
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.goto(`${base}/certificates?state=revoked`);
+  await page.getByRole('button', { name: 'Open new-1.waits.test' }).waitFor();
+});
+
+await journey('a user is made, given a role, and the log says so', async () => {
+  await page.goto(`${base}/access`);
+  await page.getByRole('button', { name: 'New user…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('olga');
+  await dialog.getByLabel('viewer').check();
+  await dialog.getByText('tutti user create olga --role viewer --no-password').waitFor();
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Open olga' }).click();
+  await dialog.getByLabel('operator').check();
+  await dialog.getByText('tutti user edit olga --add-role operator').waitFor();
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await page.getByText('viewer, operator').or(page.getByText('operator, viewer')).first().waitFor();
+  await page.goto(`${base}/audit?operation=${encodeURIComponent('user.*')}`);
+  await page
+    .getByRole('table', { name: /Audit log/ })
+    .getByRole('button', { name: 'user.edit' })
+    .first()
+    .click();
+  await dialog.getByText('olga').first().waitFor();
+});
+
+await journey('a token is made, shown once, and revoked', async () => {
+  await page.goto(`${base}/access?view=tokens`);
+  await page.getByRole('button', { name: 'New token…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Label').fill('ci');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByText(/^tutti_/).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Revoke… ci' }).click();
+  await dialog.getByText('Whoever has the token is refused').waitFor();
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByRole('button', { name: 'Revoke… ci' }).waitFor({ state: 'detached' });
+});
+
+await journey('a policy judges a preview, and a freeze begins', async () => {
+  await page.goto(`${base}/policies`);
+  await page.getByRole('button', { name: 'New policy…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('services-stay');
+  await dialog.getByLabel('When').fill('change.kind == "removed" and change.type == "Service"');
+  await dialog.getByText('warn').click();
+  await dialog.getByLabel('Message').fill('a service is forgotten');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Open services-stay' }).waitFor();
+  await page.goto(`${base}/previews/1`);
+  await page.getByText('services-stay: a service is forgotten').waitFor();
+  await page.goto(`${base}/policies?view=freezes`);
+  await page.getByRole('button', { name: 'New freeze…' }).click();
+  await dialog.getByLabel('Name').fill('nights');
+  await dialog.getByText('Every week').click();
+  await dialog.getByRole('textbox', { name: 'When' }).fill('daily 00:00-23:59');
+  await dialog.getByLabel('Why').fill('nobody is there');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Remove… nights' }).click();
+  await dialog.getByText('tutti policy freeze delete nights').waitFor();
+  await dialog.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByText('No freezes yet').waitFor();
+});
+
+await journey('compiling is paused, and goes on', async () => {
+  await page.goto(`${base}/queue`);
+  await page.getByRole('button', { name: 'Pause…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Why').fill('the disk is slow');
+  await dialog.getByText("tutti compile pause --reason 'the disk is slow'").waitFor();
+  await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
+  await page.getByText('the disk is slow').waitFor();
+  await page.getByRole('button', { name: 'Go on…' }).click();
+  await dialog.getByRole('button', { name: 'Go on', exact: true }).click();
+  await page.getByText('the disk is slow').waitFor({ state: 'detached' });
+});
+
 await journey('pages that are not there, and things that are not', async () => {
   await page.goto(`${base}/nothing/here`);
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
@@ -259,15 +356,24 @@ const pages = [
   ['/jobs', 'Jobs'],
   ['job', ''],
   ['/events', 'Events'],
+  ['/queue', 'Compile queue'],
+  ['/policies', 'Policies and freezes'],
+  ['/policies?view=freezes', 'Policies and freezes'],
+  ['/certificates', 'Certificates'],
+  ['/access', 'Access'],
+  ['/access?view=roles&name=viewer', 'Access'],
+  ['/access?view=tokens', 'Access'],
+  ['/audit', 'Audit log'],
+  ['/about', 'About'],
 ];
 
 /** Prints the command line that the page shows. TestConsole runs it. */
-async function tellCommand() {
-  process.stdout.write(`command: ${await page.getByTestId('command').locator('code').last().innerText()}\n`);
+async function tellCommand(within = page) {
+  process.stdout.write(`command: ${await within.getByTestId('command').locator('code').last().innerText()}\n`);
 }
 
 for (const theme of ['light', 'dark']) {
-  await journey(`every page in the ${theme} theme has no serious finding, and fits 390 pixels`, async () => {
+  await journey(`every page in the ${theme} theme has no serious finding, and fits its window`, async () => {
     await page.emulateMedia({ colorScheme: theme });
     const found = [];
     for (const [path, name] of pages) {
@@ -276,9 +382,11 @@ for (const theme of ['light', 'dark']) {
       if (name) await page.getByRole('heading', { name, level: 1 }).waitFor();
       if (theme === 'light' && path !== '/') await tellCommand(); // the overview is of several commands
       found.push(...(await findings(page)).map((f) => `${path}: ${f}`));
-      await page.setViewportSize({ width: 390, height: 800 });
-      const wide = await overflows(page);
-      if (wide) found.push(`${path} at 390 pixels: ${wide}`);
+      for (const width of [390, 600, 1024]) {
+        await page.setViewportSize({ width, height: 800 });
+        const wide = await overflows(page);
+        if (wide) found.push(`${path} at ${width} pixels: ${wide}`);
+      }
       await page.setViewportSize({ width: 1280, height: 800 });
     }
     assert.deepEqual(found, []);

@@ -23,6 +23,14 @@ const pages = {
   jobs: '/jobs',
   job: '/jobs/1',
   events: '/events',
+  queue: '/queue',
+  policies: '/policies',
+  certificates: '/certificates',
+  access: '/access',
+  role: '/access?view=roles&name=viewer',
+  tokens: '/access?view=tokens',
+  audit: '/audit',
+  about: '/about',
 };
 
 mkdirSync(out, { recursive: true });

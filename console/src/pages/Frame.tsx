@@ -9,6 +9,12 @@ import {
   Burger,
   Group,
   IconActivity,
+  IconCertificate,
+  IconHistory,
+  IconInfoCircle,
+  IconShieldCheck,
+  IconStack2,
+  IconUsers,
   IconFileDiff,
   IconGitBranch,
   IconHome,
@@ -38,8 +44,14 @@ const places = [
   { group: 'Change', to: '/versions', text: 'Versions', icon: IconGitBranch, needs: 'code:read' },
   { group: '', to: '/previews', text: 'Previews', icon: IconFileDiff, needs: 'preview:read' },
   { group: '', to: '/releases', text: 'Releases', icon: IconRocket, needs: 'release:read' },
+  { group: '', to: '/policies', text: 'Policies', icon: IconShieldCheck, needs: 'policy:read' },
   { group: 'Work', to: '/jobs', text: 'Jobs', icon: IconPlayerPlay, needs: 'job:read' },
   { group: '', to: '/events', text: 'Events', icon: IconActivity, needs: 'report:read' },
+  { group: '', to: '/queue', text: 'Compile queue', icon: IconStack2, needs: 'catalog:read' },
+  { group: 'Settings', to: '/certificates', text: 'Certificates', icon: IconCertificate, needs: 'certificate:read' },
+  { group: '', to: '/access', text: 'Access', icon: IconUsers, needs: '' },
+  { group: '', to: '/audit', text: 'Audit log', icon: IconHistory, needs: 'audit:read' },
+  { group: '', to: '/about', text: 'About', icon: IconInfoCircle, needs: '' },
 ];
 
 const keys: [string, string][] = [
@@ -144,7 +156,7 @@ function Within() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar component="nav" aria-label="Pages">
+      <AppShell.Navbar component="nav" aria-label="Pages" style={{ overflowY: 'auto' }}>
         {places.map((p) => (
           <div key={p.to}>
             {p.group && <div className="nav-group">{p.group}</div>}

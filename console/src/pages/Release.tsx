@@ -1,31 +1,15 @@
-import { useState } from 'react';
-import type { Refusal, ReleaseReport, ReleaseTarget, ReleaseWave } from '../api/client';
+import type { ReleaseReport, ReleaseTarget, ReleaseWave } from '../api/client';
 import { useCalmly, useStream } from '../data/live';
-import { useAct, useAgain, useAsk, useList } from '../data/query';
-import { useMay } from '../data/session';
+import { useAgain, useAsk, useList } from '../data/query';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
-import { Checkbox, Group, SegmentedControl, Table, Text, TextInput, useDisclosure } from '../ui/kit';
-import {
-  ActButton,
-  ActDialog,
-  Bar,
-  Coming,
-  CommandLine,
-  Empty,
-  Failure,
-  Page,
-  State,
-  Time,
-  Whisper,
-} from '../ui/parts';
+import { Group, SegmentedControl, Table, Text } from '../ui/kit';
+import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
 import { commandLine, count, many, short, visible, wordOf } from '../ui/words';
-import { RollbackDialog } from './change/ReleaseDialog';
 import { Crumbs } from './Crumbs';
+import { Acts, isOver } from './release/Acts';
 import { sourceOf } from './Releases';
-
-const over = ['done', 'done_with_failures', 'aborted'];
 
 /** The states of a release's nodes, what needs somebody first. */
 const standings = [
@@ -54,7 +38,7 @@ function OneRelease({ id }: { id: string }) {
   const show = useAsk('release.show', { release: id }, { every: 10_000 });
   const again = useAgain();
   const r = show.data;
-  const wave = r && !over.includes(r.state) ? r.waves?.find((w) => w.number === r.wave) : undefined;
+  const wave = r && !isOver(r) ? r.waves?.find((w) => w.number === r.wave) : undefined;
   const job = wave && wave.state !== 'ended' ? (wave.job ?? wave.rehearsal) : undefined;
   // The job of the wave says when something moved.
   const moved = useCalmly(() => again('release.show', 'release.targets'), 1500);
@@ -97,7 +81,7 @@ function OneRelease({ id }: { id: string }) {
       <CommandLine
         line={
           log
-            ? commandLine('release', over.includes(r.state) ? 'show' : 'watch', id)
+            ? commandLine('release', isOver(r) ? 'show' : 'watch', id)
             : commandLine(
                 'release',
                 'nodes',
@@ -203,7 +187,7 @@ function Waves({ r, chosen, choose }: { r: ReleaseReport; chosen?: string; choos
         <Wave
           key={w.number}
           w={w}
-          current={w.number === r.wave && !over.includes(r.state)}
+          current={w.number === r.wave && !isOver(r)}
           chosen={chosen === String(w.number)}
           choose={choose}
         />
@@ -295,7 +279,7 @@ function Targets({ r }: { r: ReleaseReport }) {
   const list = useList(
     'release.targets',
     { release: r.id ?? '', state: search.state, wave: search.wave ? Number(search.wave) : undefined },
-    { every: over.includes(r.state) ? undefined : 10_000 },
+    { every: isOver(r) ? undefined : 10_000 },
   );
   if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
   return (
@@ -360,162 +344,5 @@ function Log({ r }: { r: ReleaseReport }) {
         </Table.Tbody>
       </Table>
     </section>
-  );
-}
-
-type Asked = 'pause' | 'resume' | 'promote' | 'abort' | 'approve' | 'refresh';
-
-/** What can be done to a release now. Two people may act: the server tells the second. */
-function Acts({ r }: { r: ReleaseReport }) {
-  const [asked, setAsked] = useState<Asked>();
-  const [rolls, rolling] = useDisclosure();
-  const control = useMay('release:control');
-  const approves = useMay('release:approve');
-  const makes = useMay('release:create');
-  const ended = over.includes(r.state);
-  const superseded = r.counts?.superseded ?? 0;
-  const overBudget = r.hold === 'budget';
-  const buttons: { asks: Asked; text: string; when: boolean; may: typeof control; main?: boolean }[] = [
-    { asks: 'abort', text: 'Abort…', when: !ended && r.state !== 'stopping', may: control },
-    { asks: 'pause', text: 'Pause…', when: r.state === 'running', may: control },
-    { asks: 'refresh', text: 'Preview again…', when: superseded > 0, may: makes },
-    { asks: 'approve', text: 'Approve…', when: r.state === 'waiting_approval', may: approves, main: true },
-    { asks: 'promote', text: 'Next wave…', when: r.hold === 'promotion', may: control, main: true },
-    {
-      asks: 'resume',
-      text: 'Go on…',
-      when: r.state === 'paused' && r.hold !== 'promotion',
-      may: control,
-      main: true,
-    },
-  ];
-  return (
-    <>
-      {buttons
-        .filter((b) => b.when)
-        .map((b) => (
-          <ActButton key={b.asks} {...b.may} variant={b.main ? undefined : 'default'} onClick={() => setAsked(b.asks)}>
-            {b.text}
-          </ActButton>
-        ))}
-      {ended && (
-        <ActButton {...makes} variant="default" onClick={rolling.open}>
-          Roll back…
-        </ActButton>
-      )}
-      {rolls && <RollbackDialog release={r.id ?? ''} close={rolling.close} />}
-      {asked && <Ask key={asked} r={r} asked={asked} overBudget={overBudget} close={() => setAsked(undefined)} />}
-    </>
-  );
-}
-
-function Ask(props: { r: ReleaseReport; asked: Asked; overBudget: boolean; close: () => void }) {
-  const { r, asked, close } = props;
-  const id = r.id ?? '';
-  const go = useGo();
-  const [why, setWhy] = useState('');
-  const [kill, setKill] = useState(false);
-  const [budget, setBudget] = useState(props.overBudget ? String(r.failures) : '');
-  const touched = ['release.show', 'release.targets', 'release.list'] as const;
-  const acts = {
-    pause: useAct('release.pause', [...touched]),
-    resume: useAct('release.resume', [...touched]),
-    promote: useAct('release.promote', [...touched]),
-    abort: useAct('release.abort', [...touched]),
-    approve: useAct('release.approve', [...touched]),
-    refresh: useAct('release.refresh', ['preview.list']),
-  };
-  const next = r.waves?.find((w) => w.number === r.wave + 1);
-  const atWork = (r.counts?.sent ?? 0) + (r.counts?.applying ?? 0);
-  const waiting = r.counts?.waiting ?? 0;
-  const forms = {
-    pause: {
-      title: `Pause release ${id}`,
-      word: 'Pause',
-      text: `${many(atWork, 'node')} at work will go on to the end; ${many(waiting, 'node')} will not begin.`,
-    },
-    resume: { title: `Let release ${id} go on`, word: 'Go on', text: r.reason ? visible(r.reason) : '' },
-    promote: {
-      title: `Let the next wave of release ${id} begin`,
-      word: next ? `Begin wave ${next.number}, ${many(next.nodes, 'node')}` : 'Begin',
-      text: next
-        ? `Wave ${next.number} (${next.size}) is given its catalogs, and Puppet runs on ${many(next.nodes, 'node')}.`
-        : 'There is no wave behind this one.',
-    },
-    abort: {
-      title: `Abort release ${id}`,
-      word: 'Abort',
-      text: `${many(waiting, 'node')} will not begin. Nodes that were run keep the catalogs that they were given; a roll back gives back what they had.`,
-    },
-    approve: {
-      title: `Approve release ${id}`,
-      word: 'Approve',
-      text: `Exactly these catalogs, for ${many(r.nodes, 'node')} in ${many((r.waves ?? []).length, 'wave')}. Any change makes the approval void.`,
-    },
-    refresh: {
-      title: 'Preview the superseded nodes again',
-      word: 'Preview',
-      text: `${many(r.counts?.superseded ?? 0, 'node')} have other catalogs or other facts than the preview saw.`,
-    },
-  };
-  const form = forms[asked];
-  const hasWhy = asked === 'pause' || asked === 'abort' || asked === 'approve';
-  const done = { onSuccess: close };
-  const act = () => {
-    const said = why || undefined;
-    if (asked === 'pause') acts.pause.mutate({ release: id, why: said }, done);
-    else if (asked === 'approve') acts.approve.mutate({ release: id, why: said }, done);
-    else if (asked === 'promote') acts.promote.mutate({ release: id }, done);
-    else if (asked === 'abort') acts.abort.mutate({ release: id, why: said, kill: kill || undefined }, done);
-    else if (asked === 'refresh')
-      acts.refresh.mutate({ release: id }, { onSuccess: (made) => go(`/previews/${made.preview}`) });
-    else acts.resume.mutate({ release: id, max_failures: budget === '' ? undefined : Number(budget) }, done);
-  };
-  const error: Refusal | null = acts[asked].error;
-  const bad = asked === 'resume' && !/^\d*$/.test(budget);
-  return (
-    <ActDialog
-      title={form.title}
-      opened
-      close={close}
-      act={act}
-      word={form.word}
-      danger={asked === 'abort'}
-      busy={acts[asked].isPending}
-      error={error}
-      blocked={bad}
-      line={commandLine(
-        'release',
-        asked,
-        id,
-        asked === 'abort' && kill && '--kill',
-        hasWhy && why && '--why',
-        hasWhy && why,
-        asked === 'resume' && budget && '--max-failures',
-        asked === 'resume' && budget,
-      )}
-    >
-      <Text size="sm">{form.text}</Text>
-      {asked === 'abort' && atWork > 0 && (
-        <Checkbox
-          label={`Also end what runs now on ${many(atWork, 'node')}`}
-          checked={kill}
-          onChange={(e) => setKill(e.currentTarget.checked)}
-        />
-      )}
-      {asked === 'resume' && (
-        <TextInput
-          label="How many nodes may fail in all"
-          description={
-            props.overBudget ? `${r.failures} failed so far; a larger number lets it go on` : 'Empty: as it is'
-          }
-          error={bad ? 'a number of nodes' : undefined}
-          inputMode="numeric"
-          value={budget}
-          onChange={(e) => setBudget(e.currentTarget.value.trim())}
-        />
-      )}
-      {hasWhy && <TextInput label="Why" value={why} onChange={(e) => setWhy(e.currentTarget.value)} />}
-    </ActDialog>
   );
 }

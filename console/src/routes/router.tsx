@@ -38,6 +38,12 @@ const routes = root.addChildren([
   page('/previews/$preview', () => import('../pages/Preview'), 'PreviewPage'),
   page('/releases', () => import('../pages/Releases'), 'Releases'),
   page('/releases/$release', () => import('../pages/Release'), 'ReleasePage'),
+  page('/queue', () => import('../pages/Queue'), 'Queue'),
+  page('/certificates', () => import('../pages/Certificates'), 'Certificates'),
+  page('/policies', () => import('../pages/Policies'), 'Policies'),
+  page('/access', () => import('../pages/Access'), 'Access'),
+  page('/audit', () => import('../pages/Audit'), 'Audit'),
+  page('/about', () => import('../pages/About'), 'About'),
   page('/events', () => import('../pages/Events'), 'Events'),
 ]);
 

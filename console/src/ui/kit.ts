@@ -25,6 +25,12 @@ export {
 export { useDisclosure, useHotkeys } from '@mantine/hooks';
 export {
   IconActivity,
+  IconCertificate,
+  IconHistory,
+  IconInfoCircle,
+  IconShieldCheck,
+  IconStack2,
+  IconUsers,
   IconFileDiff,
   IconGitBranch,
   IconHome,

@@ -159,3 +159,15 @@ export function visible(text: string): string {
 export function short(digest: string | undefined): string {
   return digest?.slice(0, 12) ?? '–';
 }
+
+/** A number of bytes, in the unit that people read it in. */
+export function bytes(n: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  let value = n;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}

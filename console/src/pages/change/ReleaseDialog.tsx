@@ -7,7 +7,7 @@ import { ActDialog, Coming } from '../../ui/parts';
 import { commandLine, count, flags, many } from '../../ui/words';
 import { signOf } from './Difference';
 import { subjectOf } from './kinds';
-import { atOnce, flagsOf, isWhole, optionsOf, Plan, WavesForm, type Going } from './waves';
+import { atOnce, flagsOf, isWhole, optionsOf, Plan, takenBy, WavesForm, type Going } from './waves';
 
 /** Above so many nodes the person types the number. */
 const threshold = 50;
@@ -34,7 +34,7 @@ function Frame(props: {
   children: ReactNode;
 }) {
   const [typed, setTyped] = useState('');
-  const nodes = props.plan?.nodes ?? 0;
+  const nodes = props.plan ? takenBy(props.plan) : 0;
   const large = nodes > threshold;
   return (
     <ActDialog

@@ -1,6 +1,6 @@
 import type { ReleaseOptions, ReleaseReport } from '../../api/client';
 import { Choice } from '../../ui/filters';
-import { Checkbox, Group, Stack, Text, TextInput } from '../../ui/kit';
+import { Checkbox, SimpleGrid, Stack, Text, TextInput } from '../../ui/kit';
 import { State } from '../../ui/parts';
 import { count, many, visible } from '../../ui/words';
 
@@ -70,7 +70,7 @@ export function WavesForm({ going, set }: { going: Going; set: (change: Partial<
         value={going.waves}
         onChange={(e) => set({ waves: e.currentTarget.value })}
       />
-      <Group gap="xs" align="flex-start" grow>
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
         <TextInput
           label="Failures that are borne"
           description="More pause it; empty: no bound"
@@ -93,7 +93,7 @@ export function WavesForm({ going, set }: { going: Going; set: (change: Partial<
           value={going.promote}
           set={(promote) => set({ promote })}
         />
-      </Group>
+      </SimpleGrid>
       <Checkbox
         label="Run each wave in noop mode first"
         checked={going.noop}
@@ -119,6 +119,11 @@ export function WavesForm({ going, set }: { going: Going; set: (change: Partial<
   );
 }
 
+/** How many nodes a release is given to: those that cannot take it are in no wave. */
+export function takenBy(plan: ReleaseReport): number {
+  return (plan.waves ?? []).reduce((n, w) => n + w.nodes, 0);
+}
+
 /** What would happen, before it does. */
 export function Plan({ plan }: { plan: ReleaseReport }) {
   const waves = plan.waves ?? [];
@@ -126,7 +131,9 @@ export function Plan({ plan }: { plan: ReleaseReport }) {
   return (
     <section className="card" aria-label="What will happen">
       <Text size="sm" fw={600}>
-        {many(plan.nodes, 'node')} in {many(waves.length, 'wave')}
+        {waves.length > 0
+          ? `${many(takenBy(plan), 'node')} in ${many(waves.length, 'wave')}`
+          : 'No node can be given it'}
       </Text>
       {waves.map((w) => (
         <Text size="sm" key={w.number}>

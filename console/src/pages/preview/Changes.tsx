@@ -6,6 +6,7 @@ import { Link, useSearch } from '../../routes/router';
 import { Button, Checkbox, Group, Text, TextInput } from '../../ui/kit';
 import { ActButton, ActDialog, Coming, Empty, Failure, Place, State, Time } from '../../ui/parts';
 import { commandLine, count, many, visible } from '../../ui/words';
+import { CodeAt } from '../change/CodeAt';
 import { Differing, signOf } from '../change/Difference';
 import { kindsOf, subjectOf, type Kind } from '../change/kinds';
 
@@ -51,6 +52,8 @@ export default function Changes({ id, p }: { id: string; p: PreviewReport }) {
   );
 }
 
+type Code = Pick<PreviewReport, 'id' | 'state' | 'environment' | 'version'>;
+
 function Part(props: { id: string; after: string; only: boolean; state: string; more?: (next: string) => void }) {
   const [search, change] = useSearch();
   const show = useAsk('preview.show', { preview: props.id, after: props.after || undefined, limit: 200 });
@@ -86,7 +89,7 @@ function Part(props: { id: string; after: string; only: boolean; state: string; 
     <>
       <ul className="changes" aria-label="Changes">
         {kinds.map((k) => (
-          <OneKind key={k.key} id={props.id} kind={k} ready={props.state === 'ready'} />
+          <OneKind key={k.key} p={show.data} kind={k} />
         ))}
       </ul>
       {next && props.more && (
@@ -98,7 +101,9 @@ function Part(props: { id: string; after: string; only: boolean; state: string; 
   );
 }
 
-function OneKind({ id, kind, ready }: { id: string; kind: Kind; ready: boolean }) {
+function OneKind({ p, kind }: { p: Code; kind: Kind }) {
+  const id = p.id;
+  const ready = p.state === 'ready';
   const [open, setOpen] = useState(false);
   const [asked, setAsked] = useState(false);
   const [text, setText] = useState('');
@@ -154,6 +159,9 @@ function OneKind({ id, kind, ready }: { id: string; kind: Kind; ready: boolean }
               {one.nodes > (one.examples ?? []).length && ' …'}
             </Text>
             {one.example && <Differing resource={one.example} />}
+            {bad && one.file && (
+              <CodeAt environment={p.environment} version={p.version} file={one.file} line={one.line} opened />
+            )}
             {!one.example && one.message && <pre className="output">{visible(one.message)}</pre>}
           </div>
         ))}

@@ -1,8 +1,9 @@
 import type { CodeStatus } from '../../api/client';
 import { Link, nodeAddress } from '../../routes/router';
-import { Stack, Table, Text, Title } from '../../ui/kit';
-import { Empty, Place, State, Time } from '../../ui/parts';
+import { Stack, Text, Title } from '../../ui/kit';
+import { Empty, State, Time } from '../../ui/parts';
 import { count, many, visible } from '../../ui/words';
+import { CodeAt } from '../change/CodeAt';
 
 /** What is wrong in the current version: what does not compile, and what its check found, with file and line. */
 export default function Mistakes({ s }: { s: CodeStatus }) {
@@ -22,8 +23,15 @@ export default function Mistakes({ s }: { s: CodeStatus }) {
               {errors.map((e, i) => (
                 <div key={i}>
                   <pre className="output">{visible(e.message)}</pre>
+                  <CodeAt
+                    environment={s.environment}
+                    version={s.version}
+                    file={e.file}
+                    line={e.line}
+                    opened={i === 0}
+                  />
                   <Text size="sm" component="div">
-                    <Place file={e.file} line={e.line} />, {many(e.nodes, 'node')}:{' '}
+                    {many(e.nodes, 'node')}:{' '}
                     {(e.names ?? []).map((name, n) => (
                       <span key={name}>
                         {n > 0 && ', '}
@@ -43,34 +51,22 @@ export default function Mistakes({ s }: { s: CodeStatus }) {
               The check before the deploy
             </Title>
             <Text size="sm" mb="xs">
-              {many(s.check.files, 'file')} read, {many(s.check.compiled + (s.check.more ?? 0), 'node')} compiled for{' '}
-              <Time at={s.check.at} />. {many(s.check.mistakes, 'mistake')}, {many(s.check.warnings, 'warning')} of
-              which {count(s.check.new_warnings)} new.
+              <Time at={s.check.at} />: {many(s.check.files, 'file')} read,{' '}
+              {many(s.check.compiled + (s.check.more ?? 0), 'node')} compiled for. {many(s.check.mistakes, 'mistake')},{' '}
+              {many(s.check.warnings, 'warning')}
+              {s.check.warnings > 0 && `, ${count(s.check.new_warnings)} of them new`}.
               {s.check.forced && ' Somebody deployed it in spite of that.'}
             </Text>
             {findings.length > 0 && (
-              <Table aria-label="Findings">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>What</Table.Th>
-                    <Table.Th>Place</Table.Th>
-                    <Table.Th>Finding</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {findings.map((f, i) => (
-                    <Table.Tr key={i}>
-                      <Table.Td>
-                        <State of={f.level}>{f.new ? `new ${f.level}` : f.level}</State>
-                      </Table.Td>
-                      <Table.Td>
-                        <Place file={f.file} line={f.line} />
-                      </Table.Td>
-                      <Table.Td title={(f.nodes ?? []).join(', ')}>{visible(f.message)}</Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
+              <ul className="changes" aria-label="Findings">
+                {findings.map((f, i) => (
+                  <li key={i} data-bad={f.level === 'mistake'}>
+                    <State of={f.level}>{f.new ? `new ${f.level}` : f.level}</State>{' '}
+                    <span title={(f.nodes ?? []).join(', ')}>{visible(f.message)}</span>
+                    <CodeAt environment={s.environment} version={s.check!.version} file={f.file} line={f.line} />
+                  </li>
+                ))}
+              </ul>
             )}
             {(s.check.cut ?? 0) > 0 && <Text size="sm">and {count(s.check.cut!)} more</Text>}
           </section>
