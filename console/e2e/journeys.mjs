@@ -453,6 +453,23 @@ await journey('a read-only role sees, and cannot act', async () => {
   assert.match((await run.getAttribute('aria-description')) ?? '', /puppet:run/);
   await run.click({ force: true });
   assert.equal(await theirs.page.getByRole('dialog').count(), 0);
+  for (const [path, act, needs] of [
+    ['/releases/2', 'Roll back…', 'release:create'],
+    ['/previews/1', 'Release…', 'release:create'],
+    ['/queue', 'Pause…', 'compile:pause'],
+    ['/policies', 'New policy…', 'policy:write'],
+    ['/certificates?name=new-1.waits.test', 'Forget…', 'certificate:write'],
+  ]) {
+    await theirs.page.goto(base + path);
+    const button = theirs.page.getByRole('button', { name: act });
+    assert.equal(await button.getAttribute('aria-disabled'), 'true', path);
+    assert.match((await button.getAttribute('aria-description')) ?? '', new RegExp(needs), path);
+  }
+  assert.equal(
+    await theirs.page.getByRole('link', { name: 'Audit log' }).count(),
+    0,
+    'who may not see it has no way to it',
+  );
   assert.deepEqual(theirs.said, []);
   // The server refuses it, too, also to a page of ours that shows the right token.
   const status = await theirs.page.evaluate(async () => {
