@@ -88,6 +88,7 @@ var ranks = map[string]int{
 	"internal/program/hook":          20,
 	"internal/program/output":        18, // what programs print is kept in it
 	"internal/protocol/classifier":   20,
+	"internal/protocol/front":        21, // before the edges
 	"internal/protocol/node":         20,
 	"internal/protocol/puppet":       20,
 	"internal/protocol/puppetca":     20,

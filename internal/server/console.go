@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/protocol/console"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
 )
 
@@ -35,7 +36,7 @@ func (p *parts) openConsole(ctx context.Context, opener frontOpener, routes http
 	}
 	l := &consoleListener{server: &http.Server{
 		// Of a login's body this route says how much is taken; of the API's, its own routes say it again.
-		Handler: p.front(route{Handler: pages, bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		Handler: p.front(front.Route{Handler: pages, Bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxBrowserHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}}
 	scheme := "https"

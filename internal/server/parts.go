@@ -36,6 +36,7 @@ import (
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
@@ -87,7 +88,7 @@ type parts struct {
 	access       *rbac.Access
 	audit        *rbac.Audit
 	chain        *rbac.Chain
-	bodies       *budget
+	bodies       *front.Budget
 	jobs         *job.Service
 	submits      submit.Service
 	schedules    *schedule.Service
@@ -113,7 +114,7 @@ type parts struct {
 // open opens the parts in the order in which they need each other. What was
 // opened before a failure is closed.
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
-	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
+	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
 	p.calls = call.New(sender{p.agents}, uuid.NewString)

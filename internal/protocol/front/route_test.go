@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"net/http"
@@ -8,12 +8,12 @@ import (
 
 func TestTheLongestPrefixAnswersAndIsCounted(t *testing.T) {
 	t.Parallel()
-	say := func(word string) route {
-		return bodiless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Answer", word+" "+r.URL.Path) }))
+	say := func(word string) Route {
+		return Bodiless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Answer", word+" "+r.URL.Path) }))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/status/", say("status"))
-	routes := prefixes{"/puppet/": say("none"), "/puppet/v3/file_bucket_file/": say("bucket")}.before(mux)
+	routes := Prefixes{"/puppet/": say("none"), "/puppet/v3/file_bucket_file/": say("bucket")}.Before(mux)
 	for path, want := range map[string][2]string{
 		"/puppet/v3/file_bucket_file/md5/x//etc/motd": {"bucket /puppet/v3/file_bucket_file/md5/x//etc/motd", "/puppet/v3/file_bucket_file/"},
 		"/puppet/v3/nothing":                          {"none /puppet/v3/nothing", "/puppet/"},

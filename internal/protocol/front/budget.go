@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"sync"
@@ -7,13 +7,13 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// budget is the bytes of requests' bodies that are in memory, of all requests
+// Budget is the bytes of requests' bodies that are in memory, of all requests
 // together. When it is used up, who sends more waits for a moment and is then told
 // to come back. Callers who proved nothing have a share of it, so that they cannot
 // use up what others need.
-type budget struct {
+type Budget struct {
 	most, strangers int64
-	patience        time.Duration // how long a body waits for room
+	Patience        time.Duration // how long a body waits for room; set before its first use
 
 	mu     sync.Mutex
 	used   int64
@@ -27,20 +27,21 @@ const (
 	strangersMost = 64 << 20
 )
 
-func newBudget(most int64) *budget {
-	return &budget{most: most, strangers: min(most/strangersPart, strangersMost), patience: budgetPatience, freed: make(chan struct{})}
+// NewBudget is a budget of so many bytes.
+func NewBudget(most int64) *Budget {
+	return &Budget{most: most, strangers: min(most/strangersPart, strangersMost), Patience: budgetPatience, freed: make(chan struct{})}
 }
 
 // budgetPatience is how long a body waits for room, unless it is said.
 const budgetPatience = 5 * time.Second
 
 // take takes n bytes, or says why not.
-func (b *budget) take(n int64, stranger bool) error {
+func (b *Budget) take(n int64, stranger bool) error {
 	freed := b.try(n, stranger)
 	if freed == nil {
 		return nil
 	}
-	patience := time.NewTimer(b.patience)
+	patience := time.NewTimer(b.Patience)
 	defer patience.Stop()
 	for ; freed != nil; freed = b.try(n, stranger) {
 		select {
@@ -55,7 +56,7 @@ func (b *budget) take(n int64, stranger bool) error {
 }
 
 // try returns nil if it took n bytes, and otherwise what is closed when there is room.
-func (b *budget) try(n int64, stranger bool) <-chan struct{} {
+func (b *Budget) try(n int64, stranger bool) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+n > b.most || stranger && b.theirs+n > b.strangers {
@@ -69,7 +70,7 @@ func (b *budget) try(n int64, stranger bool) <-chan struct{} {
 }
 
 // giveBack ends what take took.
-func (b *budget) giveBack(n, theirs int64) {
+func (b *Budget) giveBack(n, theirs int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used, b.theirs = b.used-n, b.theirs-theirs
@@ -77,8 +78,8 @@ func (b *budget) giveBack(n, theirs int64) {
 	b.freed = make(chan struct{})
 }
 
-// now is what is used.
-func (b *budget) now() (used, theirs int64) {
+// Used is what is used, and what of it strangers sent.
+func (b *Budget) Used() (used, theirs int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used, b.theirs

@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"bufio"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tutti-project/tutti/api"
 )
 
 // once is a listener of one connection.
@@ -36,12 +38,20 @@ func (l once) Accept() (net.Conn, error) {
 func (l once) Close() error   { close(l.closed); return nil }
 func (l once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// testFront is a front before next, as a server with default settings has it.
-func testFront(next http.Handler, log *slog.Logger, access *atomic.Bool) front {
-	c := Default()
-	return front{
-		next: next, log: log, metrics: newMetrics(), access: access, bodies: newBudget(c.BodyBudgetBytes), bodyTime: c.BodyTimeout,
-		hsts: func() time.Duration { return c.HSTSMaxAge },
+// The settings of a front here.
+const (
+	testBudget   = 64 << 20
+	testBodyTime = 5 * time.Minute
+)
+
+// config is what a front here works with.
+func config(log *slog.Logger) Config {
+	access := new(atomic.Bool)
+	access.Store(true)
+	return Config{
+		Log: log, Access: access, Count: func(string, int, time.Duration) {}, Bodies: NewBudget(testBudget), BodyTime: testBodyTime,
+		HSTS: func() time.Duration { return 365 * 24 * time.Hour }, Programs: []string{"/puppet/", "/node/v1/"},
+		ComesBack: func(*http.Request) bool { return true }, Problem: func(_ string, p api.Problem) any { return p },
 	}
 }
 
@@ -52,9 +62,7 @@ func dial(t *testing.T, next http.HandlerFunc, log *slog.Logger) net.Conn {
 	here, there := net.Pipe()
 	l := once{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
 	l.conn <- there
-	access := new(atomic.Bool)
-	access.Store(true)
-	server := &http.Server{Handler: testFront(route{Handler: next, bytes: 1 << 20}, log, access), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: New(config(log), Route{Handler: next, Bytes: 1 << 20}), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = here.Close()
@@ -91,7 +99,7 @@ func TestAHandlerMayTakeLongerThanItsBody(t *testing.T) {
 			select {
 			case <-r.Context().Done():
 				w.WriteHeader(http.StatusTeapot)
-			case <-time.After(3 * Default().BodyTimeout):
+			case <-time.After(3 * testBodyTime):
 			}
 		}, slog.New(slog.DiscardHandler))
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfull")
@@ -149,23 +157,6 @@ func TestAWholeBodyIsKnown(t *testing.T) {
 		}
 		if got := a.isWhole(c.body); got != c.want {
 			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}
-
-func TestMetricsAreKeptByRouteAndStatus(t *testing.T) {
-	t.Parallel()
-	m := newMetrics()
-	for range 2 {
-		m.request("/a/", http.StatusOK, time.Second)
-		m.request("/a/", http.StatusNotFound, time.Second)
-		m.request("/b/", http.StatusOK, time.Second)
-	}
-	w := httptest.NewRecorder()
-	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, want := range []string{`{route="/a/",status="200"} 2`, `{route="/a/",status="404"} 2`, `{route="/b/",status="200"} 2`} {
-		if line := "tutti_http_request_seconds_count" + want; !strings.Contains(w.Body.String(), line) {
-			t.Errorf("the metrics lack %s", line)
 		}
 	}
 }

@@ -1,7 +1,6 @@
-package server
+package front
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -17,8 +16,9 @@ import (
 // The bounds of a body in time, from its first byte that is read. The pace of what is
 // large keeps a sender from trickling it for ever; the bound follows from its size.
 const (
-	pieceTime    = time.Minute // for the next piece of it
-	bytesASecond = 64 << 10    // besides the setting body_timeout: a second for so many of its bytes
+	pieceTime = time.Minute // for the next piece of it
+	// BytesASecond is how many bytes of a body have a second besides the setting body_timeout.
+	BytesASecond = 64 << 10
 )
 
 // The bounds of a body whose sender proved nothing: who logs in, who asks for a certificate.
@@ -27,8 +27,8 @@ const (
 	strangerBytes = pki.MaxRequestBytes + 1<<10 // who asks for a certificate sends most
 )
 
-// pieceBytes is how much is read before it is counted.
-const pieceBytes = 64 << 10
+// PieceBytes is how much of a body is read before it is counted.
+const PieceBytes = 64 << 10
 
 // drainBytes is how much of a body that is too large may be thrown away.
 const drainBytes = 256 << 20
@@ -43,10 +43,10 @@ type body struct {
 	io.ReadCloser
 	control *http.ResponseController
 	req     *request
-	budget  *budget
+	budget  *Budget
 	whole   time.Duration // see the setting body_timeout
 
-	takes route
+	takes Route
 
 	begun  time.Time // of reading it
 	read   int64
@@ -59,11 +59,11 @@ type body struct {
 }
 
 // boundBody bounds the body of a request, if it has one. The route that it goes to says how much it takes.
-func (f front) boundBody(w http.ResponseWriter, r *http.Request, req *request) {
+func (h *Handler) boundBody(w http.ResponseWriter, r *http.Request, req *request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), req: req, budget: f.bodies, whole: f.bodyTime}
+	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), req: req, budget: h.Bodies, whole: h.BodyTime}
 	_ = b.control.SetReadDeadline(time.Now().Add(strangerTime)) // every connection of a server can; for who does not read it
 	req.body, r.Body = b, b
 }
@@ -76,7 +76,7 @@ func (b *body) deadline(now time.Time) time.Time {
 	if b.stranger() {
 		return b.begun.Add(min(strangerTime, b.whole))
 	}
-	whole := b.begun.Add(b.whole + time.Duration(b.read/bytesASecond)*time.Second)
+	whole := b.begun.Add(b.whole + time.Duration(b.read/BytesASecond)*time.Second)
 	if piece := now.Add(pieceTime); piece.Before(whole) {
 		return piece
 	}
@@ -86,11 +86,11 @@ func (b *body) deadline(now time.Time) time.Time {
 func (b *body) limit() int64 {
 	switch {
 	case b.stranger():
-		return min(b.takes.bytes, max(strangerBytes, b.takes.strangers))
-	case b.takes.drained:
-		return b.takes.bytes + drainBytes
+		return min(b.takes.Bytes, max(strangerBytes, b.takes.Strangers))
+	case b.takes.Drained:
+		return b.takes.Bytes + drainBytes
 	}
-	return b.takes.bytes
+	return b.takes.Bytes
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -102,7 +102,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.begun = now
 	}
 	limit := b.limit()
-	p = p[:min(int64(len(p)), max(limit-b.read, 0)+1, pieceBytes)] // one more than allowed, to see whether there is more
+	p = p[:min(int64(len(p)), max(limit-b.read, 0)+1, PieceBytes)] // one more than allowed, to see whether there is more
 	_ = b.control.SetReadDeadline(b.deadline(now))
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
@@ -131,8 +131,8 @@ func (b *body) refuse(status int, why error) error {
 
 // hold counts what was read.
 func (b *body) hold() error {
-	held := min(b.read, b.takes.bytes)
-	if b.takes.streamed {
+	held := min(b.read, b.takes.Bytes)
+	if b.takes.Streamed {
 		held = min(held, streamedBytes)
 	}
 	more := held - b.held
@@ -157,31 +157,3 @@ func (b *body) release() {
 	}
 	b.held, b.theirs = 0, 0
 }
-
-// streams says that the body goes to the disk while it comes: little of it is in memory.
-func streams(ctx context.Context) {
-	if req, ok := ctx.Value(requestKey{}).(*request); ok && req.body != nil {
-		req.body.takes.streamed = true
-	}
-}
-
-// route is what answers below a path, and how large a body it takes, in bytes: none, unless
-// it is said. A handler has a limit of its own, with better words; this is for who forgets it.
-type route struct {
-	http.Handler
-	bytes     int64
-	strangers int64 // what may come from who proves by the body itself who they are; 0: what may come from every stranger
-	streamed  bool  // the body goes to the disk while it comes
-	drained   bool  // of a body that is too large, more is read and thrown away: its sender reads no answer before
-}
-
-// ServeHTTP tells the body what the route takes.
-func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if req, ok := r.Context().Value(requestKey{}).(*request); ok && req.body != nil {
-		req.body.takes = t
-	}
-	t.Handler.ServeHTTP(w, r)
-}
-
-// bodiless is a route that takes no body.
-func bodiless(h http.Handler) route { return route{Handler: h} }
