@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,6 +17,24 @@ func TestDefaultsAreGood(t *testing.T) {
 	t.Parallel()
 	if err := Default().Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The README says how often catalogs are compared with those of plain Puppet: as often as they are unless somebody sets something else.
+func TestTheReadmeSaysHowOftenCatalogsAreCompared(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share, err := Default().VerifiedShare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("1 of %.0f compilations, and after each deploy one node for each of %d sets of classes, are compared with what plain Puppet gives",
+		1/share, Default().VerifyAfterDeploy)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("the README does not say: %s", want)
 	}
 }
 
