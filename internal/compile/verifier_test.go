@@ -123,7 +123,8 @@ func TestADifferenceIsAnAlarmAndStopsReuse(t *testing.T) {
 		if v.Outcome != compile.Differs || v.Count == 0 || len(v.Differences) == 0 || len(w.alarms) != 1 || w.alarms[0].ID != v.ID {
 			t.Errorf("got %+v, alarms %+v", v, w.alarms)
 		}
-		if text := w.log.String(); !strings.Contains(text, `level=ERROR msg="a catalog is not what plain Puppet gives: no catalog of this version is used again" node=a.example`) {
+		const alarm = `level=ERROR msg="a catalog is not what plain Puppet gives: no catalog of this version is used again" node=a.example`
+		if text := w.log.String(); !strings.Contains(text, alarm) {
 			t.Errorf("the log says %s", text)
 		}
 		if w.plain.count() != 2 {

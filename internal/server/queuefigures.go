@@ -37,8 +37,8 @@ const endedWindow = 5 * time.Minute
 var (
 	depthFigure   = prometheus.NewDesc("tutti_compile_depth", "Compilations that wait, by priority.", []string{"priority"}, nil)
 	restingFigure = prometheus.NewDesc("tutti_compile_resting", "Compilations that could not be tried and wait to be tried again.", nil, nil)
-	troubleFigure = prometheus.NewDesc("tutti_compile_trouble", "Compilations that wait because an attempt could not be made, by what was wrong, of the troubles with the most.",
-		[]string{"trouble"}, nil)
+	troubleFigure = prometheus.NewDesc("tutti_compile_trouble",
+		"Compilations that wait because an attempt could not be made, by what was wrong, of the troubles with the most.", []string{"trouble"}, nil)
 	pausedFigure = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
 	slowedFigure = prometheus.NewDesc("tutti_compile_slowed", "How many compilations in a row took too long, of each environment that is slowed.",
 		[]string{"environment", "kind"}, nil)

@@ -192,7 +192,8 @@ func (q *Queue) List(_ context.Context, f compile.Filter) ([]compile.Compilation
 	}
 	rows := q.find(func(c *compile.Compilation) bool {
 		return (f.Node == "" || c.Node == f.Node) && (f.Environment == "" || c.Environment == f.Environment) &&
-			(f.State == "" || c.State == f.State) && (!f.Runs || c.State == compile.Leased && c.RestsUntil.IsZero()) && (!f.Rests || !c.RestsUntil.IsZero()) && (f.Before == 0 || c.ID < f.Before) && (f.IDs == nil || slices.Contains(f.IDs, c.ID))
+			(f.State == "" || c.State == f.State) && (!f.Runs || c.State == compile.Leased && c.RestsUntil.IsZero()) && (!f.Rests || !c.RestsUntil.IsZero()) &&
+			(f.Before == 0 || c.ID < f.Before) && (f.IDs == nil || slices.Contains(f.IDs, c.ID))
 	})
 	slices.SortFunc(rows, newestFirst)
 	return values(rows[:min(f.Limit, len(rows))]), nil
