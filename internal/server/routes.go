@@ -225,6 +225,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
 		),
 		"GET /metrics": bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
+
+		// Everything else: whoever finds this server at a port of Puppet Enterprise reads errors as JSON.
+		"/": bodiless(notServed("tutti")),
 	}
 	return agents, others, nil
 }
