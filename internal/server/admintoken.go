@@ -28,6 +28,9 @@ func RotateAdmin(path string) (Rotated, error) {
 	if err != nil {
 		return Rotated{}, err
 	}
+	if err := checkUsed(path); err != nil {
+		return Rotated{}, err
+	}
 	if err := checkMode(path); err != nil {
 		return Rotated{}, err
 	}

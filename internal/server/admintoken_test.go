@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"path/filepath"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -69,6 +70,17 @@ func TestATokenIsRotatedWithoutAServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []string{dir, filepath.Join(dir, "nowhere")} {
+		if rotated, err := RotateAdmin(none); fault.Of(err) != fault.Invalid || rotated.File != "" || fault.Hint(err) == "" {
+			t.Errorf("%s, where no server was: %+v, %v", none, rotated, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("a directory without a server has now %v, %v", entries, err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ca"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	rotated, err := RotateAdmin(dir)
