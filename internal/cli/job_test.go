@@ -429,7 +429,9 @@ func TestProgressOnATerminal(t *testing.T) {
 			if cleared := strings.Contains(got.err, "\x1b[J"); cleared { // standard output is elsewhere: what failed stays to be read
 				t.Errorf("failures were taken away: %q", got.err)
 			}
-			got = s.tutti(t.Context(), "", func(system *System) { system.Width, system.ErrWidth, system.Env = 100, 100, append(system.Env, c.env...) }, "job", "watch", "12")
+			got = s.tutti(t.Context(), "", func(system *System) {
+				system.Width, system.ErrWidth, system.Env = 100, 100, append(system.Env, c.env...)
+			}, "job", "watch", "12")
 			if c.moves && !strings.HasSuffix(strings.Split(got.err, "tutti: job 12")[0], "\x1b[2A\x1b[J") {
 				t.Errorf("what failed stands there before it is printed: %q", got.err)
 			}
