@@ -32,10 +32,24 @@ type Dir struct {
 
 // OpenUsed is Open for commands that mend what a server has left behind: where none was, they make nothing.
 func OpenUsed(path string) (*Dir, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, &fault.Error{Kind: fault.Invalid, Detail: "there is no data directory " + path, Hint: "name the server's own with --data", Err: err}
+	if err := checkUsed(path); err != nil {
+		return nil, err
 	}
 	return Open(path)
+}
+
+// checkUsed refuses a directory in which no server ever was.
+func checkUsed(path string) error {
+	const hint = "name the server's own with --data"
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return &fault.Error{Kind: fault.Invalid, Detail: "there is no data directory " + path, Hint: hint, Err: err}
+	}
+	for _, name := range []string{"ca", "tutti.db"} {
+		if _, err := os.Stat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return &fault.Error{Kind: fault.Invalid, Detail: path + " is no server's data directory: neither its CA (ca) nor its records (tutti.db) are there", Hint: hint}
 }
 
 // Open makes the directory if need be and takes its lock. A directory
