@@ -661,6 +661,7 @@ export interface CompileQueueStatus {
   resting: number;
   running: number;
   slowed: CompileSlowed[] | null;
+  troubles: CompileTrouble[] | null;
   wanted: number;
 }
 
@@ -680,6 +681,12 @@ export interface CompileSlowed {
   since: string;
   timeouts: number;
   version: string;
+}
+
+export interface CompileTrouble {
+  next?: string;
+  trouble: string;
+  waiting: number;
 }
 
 export interface CompileVerifyRequest {
