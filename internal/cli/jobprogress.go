@@ -19,13 +19,13 @@ func newProgress(a *app, job api.Job) progress {
 	case a.quiet:
 		return silence{}
 	case a.system.animates():
-		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates()), passing: a.tellsRuns() && a.system.Width > 0}
+		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates()), passing: tellsRuns(a) && a.system.Width > 0}
 	}
-	return &plainProgress{out: a.system.Err, short: a.tellsRuns()}
+	return &plainProgress{out: a.system.Err, short: tellsRuns(a)}
 }
 
 // tellsRuns says whether what became of runs, and why, is printed for people at the end: nothing need say it before that, too.
-func (a *app) tellsRuns() bool { return a.output == "table" || a.output == "wide" }
+func tellsRuns(a *app) bool { return a.output == "table" || a.output == "wide" }
 
 // silence is no progress at all.
 type silence struct{}

@@ -32,7 +32,7 @@ func Backup(ctx context.Context, c settings.Config, settings []byte, target stri
 	if err := backup.CheckDataDir(dir); err != nil {
 		return backup.Result{}, err
 	}
-	if err := checkUsed(dir); err != nil {
+	if err := datadir.CheckUsed(dir); err != nil {
 		return backup.Result{}, err
 	}
 	return backup.Create(ctx, backup.Source{

@@ -32,14 +32,14 @@ type Dir struct {
 
 // OpenUsed is Open for commands that mend what a server has left behind: where none was, they make nothing.
 func OpenUsed(path string) (*Dir, error) {
-	if err := checkUsed(path); err != nil {
+	if err := CheckUsed(path); err != nil {
 		return nil, err
 	}
 	return Open(path)
 }
 
-// checkUsed refuses a directory in which no server ever was.
-func checkUsed(path string) error {
+// CheckUsed refuses a directory in which no server ever was.
+func CheckUsed(path string) error {
 	const hint = "name the server's own with --data"
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return &fault.Error{Kind: fault.Invalid, Detail: "there is no data directory " + path, Hint: hint, Err: err}

@@ -27,7 +27,7 @@ func RotateAdmin(path string) (Rotated, error) {
 	if err != nil {
 		return Rotated{}, err
 	}
-	if err := checkUsed(path); err != nil {
+	if err := CheckUsed(path); err != nil {
 		return Rotated{}, err
 	}
 	if err := CheckMode(path); err != nil {
