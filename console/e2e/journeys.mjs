@@ -24,6 +24,12 @@ async function journey(name, tell) {
   ran++;
 }
 
+/** A browser tells of each answer that refuses: those were asked for. */
+function forgive(status) {
+  const kept = said.filter((text) => !text.includes(`status of ${status}`));
+  said.splice(0, said.length, ...kept);
+}
+
 const browser = await launch();
 const admin = await open(browser);
 const { page, said } = admin;
@@ -97,7 +103,7 @@ await journey('the list is sorted, filtered and paged by the server', async () =
   await page.getByLabel('Condition').fill('certname = ');
   await page.getByRole('button', { name: 'Filter' }).click();
   await page.getByRole('alert').waitFor();
-  said.length = 0; // a browser tells of an answer that says 400
+  forgive(400);
   await page.goBack();
   await page.getByRole('table', { name: /Nodes, \d+ rows?\./ }).waitFor();
 });
@@ -490,7 +496,7 @@ await journey('an act without the token against forged requests is refused', asy
     async () => (await fetch('/api/v1/jobs/1/stop', { method: 'POST', body: '{}' })).status,
   );
   assert.equal(status, 403);
-  said.length = 0;
+  forgive(403);
 });
 
 await journey('nothing was said in the browser’s console', async () => {

@@ -9,6 +9,8 @@ const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "DejaVu Sans Mono", Menlo, monospace',
   defaultRadius: 'sm',
+  // The page around a dialog does not scroll. What would lock it writes a style that the page's policy does not let in.
+  components: { Modal: { defaultProps: { lockScroll: false } } },
   headings: { fontWeight: '600', sizes: { h1: { fontSize: '1.375rem' }, h2: { fontSize: '1.05rem' } } },
 });
 
