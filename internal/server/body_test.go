@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/front"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // flood is a body without an end, and the answer to it. Whoever reads it must have said until when.
@@ -35,7 +36,7 @@ func (f *flood) SetReadDeadline(at time.Time) error {
 }
 
 func (f *flood) Read(p []byte) (int, error) {
-	allowed := Default().BodyTimeout + time.Duration(f.read/front.BytesASecond)*time.Second
+	allowed := settings.Default().BodyTimeout + time.Duration(f.read/front.BytesASecond)*time.Second
 	if f.due.IsZero() || f.due.After(time.Now().Add(allowed)) {
 		f.wrong = fmt.Errorf("after %d bytes its body is due %s after its beginning", f.read, f.due.Sub(f.start))
 	}
@@ -97,7 +98,7 @@ func bodyCases(t *testing.T, p *parts) (cases []bodyCase) {
 // Every body ends: by its route's size, by what all bodies may have together, or by its time.
 func TestEveryBodyIsBounded(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	const budgeted = 512 << 10
 	p.bodies = front.NewBudget(budgeted)
 	p.bodies.Patience = 0
@@ -140,7 +141,7 @@ func TestEveryBodyIsBounded(t *testing.T) {
 // Logins that never end hold no more than what was sent of them, and none of them more than a login may have.
 func TestHalfOpenLoginsHoldLittle(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +179,7 @@ func TestHalfOpenLoginsHoldLittle(t *testing.T) {
 // A login's body has 8 KiB at most, and is not read at all when there were too many tries.
 func TestALoginIsSmallAndCountedFirst(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)

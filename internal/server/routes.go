@@ -22,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/protocol/rbacapi"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
@@ -41,7 +42,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // table is the whole machine: what answers where, and how large a body it takes. Who asks is
 // known before (protocol/tls); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front.Route, err error) {
-	c, settings := p.config.Load(), current{&p.config}
+	c, now := p.config.Load(), current{&p.config}
 	nodes := p.knownNodes()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, CertificateEnds: p.store.Authority, Requests: p.ca.Requests,
@@ -117,11 +118,11 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		Reports:        heardReports{p.store.Reports, p.events},
 		Bucket:         p.store.Backups,
 		Roles:          p.access.Certificate,
-		Backups:        settings.backupRules,
+		Backups:        now.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
 		PuppetVersion:  p.ruby.DefaultPuppet,
-		CompilerName:   serverName(),
+		CompilerName:   settings.ServerName(),
 		MaxFactsBytes:  c.MaxFactsBytes,
 		MaxReportBytes: c.MaxReportBytes,
 		MaxBackupBytes: c.MaxBackupBytes,
@@ -169,7 +170,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 	}
 	agents["/orchestrator/"] = orchestration                                      // the paths of clients that mean JSON: a mux answers unclean ones by itself
 	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
-	questions := front.Route{Handler: settings.puppetDBClients(own.Require(fleet.QueryRun, pdb)), Bytes: maxSmallBody}
+	questions := front.Route{Handler: now.puppetDBClients(own.Require(fleet.QueryRun, pdb)), Bytes: maxSmallBody}
 	others = map[string]front.Route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": {Handler: own.Identify(ca), Bytes: puppetca.MaxBodyBytes},
@@ -193,7 +194,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		"/pdb/meta/v1/":  questions,
 		"/metrics/v2/":   questions,
 		"/pdb/cmd/v1": {
-			Handler: settings.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+			Handler: now.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
 			Bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), Drained: true,
 		},
 		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), Bytes: maxSmallBody},
@@ -220,7 +221,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		"GET /status/v1/services":      front.Bodiless(http.HandlerFunc(h.all)),
 		"/status/v1/services/{name}":   front.Bodiless(http.HandlerFunc(h.one)),
 		"GET /status/v1/services/" + puppetDBStatus: front.Bodiless(
-			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
+			now.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
 		),
 		"GET /metrics": front.Bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 	}

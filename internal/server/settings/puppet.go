@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"encoding/json"
@@ -10,15 +10,15 @@ import (
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
-// puppetSettings are Puppet's own settings for all compiles.
-func puppetSettings(c Config) (ruby.Settings, error) {
+// PuppetSettings are Puppet's own settings for all compiles.
+func (c Config) PuppetSettings() (ruby.Settings, error) {
 	if c.PuppetHieraConfig != "" {
 		if _, err := os.ReadFile(c.PuppetHieraConfig); err != nil {
-			return ruby.Settings{}, bad("puppet_hiera_config", "%s", plainly(err))
+			return ruby.Settings{}, Bad("puppet_hiera_config", "%s", plainly(err))
 		}
 	}
 	return ruby.Settings{
-		Certname: serverName(), Strict: c.PuppetStrict, StrictVariables: choice(c.PuppetStrictVariables), HieraConfig: c.PuppetHieraConfig,
+		Certname: ServerName(), Strict: c.PuppetStrict, StrictVariables: choice(c.PuppetStrictVariables), HieraConfig: c.PuppetHieraConfig,
 	}, nil
 }
 
@@ -30,25 +30,26 @@ func choice(text string) *bool {
 	return new(text == "true")
 }
 
-// oidNames reads Puppet's file of that form: oid_mapping, from object identifier to a
+// OIDNames reads Puppet's file of that form: oid_mapping, from object identifier to a
 // shortname, among others.
-func oidNames(path string) (map[string]string, error) {
+func (c Config) OIDNames() (map[string]string, error) {
 	const setting = "trusted_oid_mapping_file"
+	path := c.TrustedOIDMappingFile
 	if path == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, bad(setting, "%s", plainly(err))
+		return nil, Bad(setting, "%s", plainly(err))
 	}
 	if text, err = yamljson.ToJSON(text); err != nil {
-		return nil, bad(setting, "%s: %s", path, fault.Detail(err))
+		return nil, Bad(setting, "%s: %s", path, fault.Detail(err))
 	}
 	var file struct {
 		Mapping map[string]struct{ Shortname string } `json:"oid_mapping"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil || len(file.Mapping) == 0 {
-		return nil, bad(setting, "%s has no oid_mapping like {1.3.6.1.4.1.34380.1.2.1.1: {shortname: myname}}", path)
+		return nil, Bad(setting, "%s has no oid_mapping like {1.3.6.1.4.1.34380.1.2.1.1: {shortname: myname}}", path)
 	}
 	names := map[string]string{}
 	for oid, is := range file.Mapping {

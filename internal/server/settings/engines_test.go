@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"strings"
@@ -40,7 +40,7 @@ func TestEnginesAreTakenFromSettingsAndTheMachine(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		got, err := c.engines(tt.found)
+		got, err := c.EnginesWith(tt.found)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -67,12 +67,12 @@ func TestEnginesAreTakenFromSettingsAndTheMachine(t *testing.T) {
 	if err := c.Check(); err != nil {
 		t.Error(err)
 	}
-	if got, err := c.engines([]ruby.Engine{system}); err != nil || len(got) != 1 || len(got[0].Gems) != 1 {
+	if got, err := c.EnginesWith([]ruby.Engine{system}); err != nil || len(got) != 1 || len(got[0].Gems) != 1 {
 		t.Errorf("gems of an engine that is found: %+v, %v", got, err)
 	}
 	c = Default()
 	c.Engine = ruby.Packaged
-	if _, err := c.engines([]ruby.Engine{system}); fault.Of(err) != fault.Invalid || err == nil {
+	if _, err := c.EnginesWith([]ruby.Engine{system}); fault.Of(err) != fault.Invalid || err == nil {
 		t.Errorf("a default that is not there: %v, want Invalid", err)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package datadir
 
 import (
 	"errors"
@@ -22,39 +22,39 @@ const (
 	CAFile      = api.CAFile
 )
 
-// dataDir is a data directory that this process holds.
-type dataDir struct {
-	path  string
+// Dir is a data directory that this process holds.
+type Dir struct {
+	Path  string
 	lock  *os.File
-	fresh bool // it has no token: this is the first start
-	hadCA bool // the first start found a certificate authority: an import, or an earlier start, made it
+	Fresh bool // it has no token: this is the first start
+	HadCA bool // the first start found a certificate authority: an import, or an earlier start, made it
 }
 
-// openUsedDir is openDataDir for commands that mend what a server has left behind: where none was, they make nothing.
-func openUsedDir(path string) (*dataDir, error) {
+// OpenUsed is Open for commands that mend what a server has left behind: where none was, they make nothing.
+func OpenUsed(path string) (*Dir, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: "there is no data directory " + path, Hint: "name the server's own with --data", Err: err}
 	}
-	return openDataDir(path)
+	return Open(path)
 }
 
-// openDataDir makes the directory if need be and takes its lock. A directory
+// Open makes the directory if need be and takes its lock. A directory
 // that others may read, that cannot be written, or that another server holds is
 // an error that says so.
-func openDataDir(path string) (*dataDir, error) {
+func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, unusable(path, err)
+		return nil, Unusable(path, err)
 	}
-	if err := checkMode(path); err != nil {
+	if err := CheckMode(path); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unusable(path, err)
+		return nil, Unusable(path, err)
 	}
 	if err := filelock.Exclusive(lock); err != nil {
 		holder, _ := os.ReadFile(lock.Name())
@@ -63,23 +63,23 @@ func openDataDir(path string) (*dataDir, error) {
 			return nil, fault.New(fault.Conflict, "another server (process %s) uses the data directory %s; stop it, or give this one another --data",
 				strings.TrimSpace(string(holder)), path)
 		}
-		return nil, unusable(path, err)
+		return nil, Unusable(path, err)
 	}
 	makeRoom(path)
 	if err := writeHolder(lock); err != nil {
 		_ = lock.Close()
-		return nil, unusable(path, err)
+		return nil, Unusable(path, err)
 	}
 	_, token := os.Stat(filepath.Join(path, TokenFile))
 	_, ca := os.Stat(filepath.Join(path, CAFile))
-	return &dataDir{path: path, lock: lock, fresh: errors.Is(token, fs.ErrNotExist), hadCA: ca == nil}, nil
+	return &Dir{Path: path, lock: lock, Fresh: errors.Is(token, fs.ErrNotExist), HadCA: ca == nil}, nil
 }
 
-// checkMode refuses a directory whose secrets others could read.
-func checkMode(path string) error {
+// CheckMode refuses a directory whose secrets others could read.
+func CheckMode(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return unusable(path, err)
+		return Unusable(path, err)
 	}
 	if !info.IsDir() {
 		return fault.New(fault.Invalid, "data directory %s is not a directory", path)
@@ -90,8 +90,8 @@ func checkMode(path string) error {
 	return nil
 }
 
-// unusable words what the file system says about the data directory.
-func unusable(path string, err error) error {
+// Unusable words what the file system says about the data directory.
+func Unusable(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(fault.Invalid, err, "data directory %s cannot be written (%v); mount it writable, or name another with --data", path, cause(err))
@@ -117,34 +117,35 @@ func writeHolder(lock *os.File) error {
 	return err
 }
 
-func (d *dataDir) join(name string) string { return filepath.Join(d.path, name) }
+// Join is the path of what lies in the directory by this name.
+func (d *Dir) Join(name string) string { return filepath.Join(d.Path, name) }
 
-// close gives the directory back.
-func (d *dataDir) close() error {
-	_ = os.Remove(d.join(AddressFile))
+// Close gives the directory back.
+func (d *Dir) Close() error {
+	_ = os.Remove(d.Join(AddressFile))
 	return d.lock.Close()
 }
 
-// token reads the administrator's token and makes it on the first start.
-func (d *dataDir) token() (string, error) {
-	path := d.join(TokenFile)
+// Token reads the administrator's token and makes it on the first start.
+func (d *Dir) Token() (string, error) {
+	path := d.Join(TokenFile)
 	content, err := os.ReadFile(path)
 	if err == nil && len(strings.TrimSpace(string(content))) >= 32 {
 		return strings.TrimSpace(string(content)), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", unusable(d.path, err)
+		return "", Unusable(d.Path, err)
 	}
 	token := rbac.NewSecret()
-	return token, d.write(TokenFile, token+"\n")
+	return token, d.Write(TokenFile, token+"\n")
 }
 
-// write replaces a file: the old or the new content is there, never half.
-func (d *dataDir) write(name, content string) error {
-	path := d.join(name)
+// Write replaces a file: the old or the new content is there, never half.
+func (d *Dir) Write(name, content string) error {
+	path := d.Join(name)
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return unusable(d.path, err)
+		return Unusable(d.Path, err)
 	}
 	_, err = file.WriteString(content)
 	err = errors.Join(err, file.Sync(), file.Close())
@@ -152,7 +153,7 @@ func (d *dataDir) write(name, content string) error {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return unusable(d.path, err)
+		return Unusable(d.Path, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"path/filepath"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/program/cell"
 )
@@ -26,7 +25,7 @@ func TestGrants(t *testing.T) {
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
-	of, all, err := grants(c)
+	of, all, err := c.Grants()
 	if err != nil || !strings.Contains(all, "eyaml") {
 		t.Fatalf("%v, %s", err, all)
 	}
@@ -52,7 +51,7 @@ func TestProgramReaches(t *testing.T) {
 	c := Default()
 	c.ProgramPaths = []string{"/etc/all", "classifier:/etc/puppetlabs/enc.yaml"}
 	c.ProgramNetwork = []string{"trusted:636", "53"}
-	reaches, err := programReaches(c)
+	reaches, err := c.ProgramReaches()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,19 +97,6 @@ func TestWrongGrants(t *testing.T) {
 	}
 }
 
-// Who checks settings is told what cells lack; a strict server that cannot have them is refused.
-func TestTheCheckOfCells(t *testing.T) {
-	t.Parallel()
-	c := Default() // this program is no guard, so there are no cells
-	if f := cellCheck(t.Context(), c); f.State != checkup.Warning || !strings.Contains(f.Found, "without any cell") {
-		t.Errorf("%+v", f)
-	}
-	c.CompileIsolation = "strict"
-	if f := cellCheck(t.Context(), c); f.State != checkup.Broken || fault.Of(f.Err) != fault.Unavailable {
-		t.Errorf("strict: %+v", f)
-	}
-}
-
 // FuzzGrants reads settings of what code may reach: whatever they say, nothing of the server's own is granted, and what is
 // granted can be given to a process.
 func FuzzGrants(f *testing.F) {
@@ -122,7 +108,7 @@ func FuzzGrants(f *testing.F) {
 		c.Data = "/data"
 		for _, setting := range []*[]string{&c.CompileRead, &c.CompileGems, &c.CompileVariables, &c.CompileNetwork} {
 			*setting = []string{entry}
-			of, _, err := grants(c)
+			of, _, err := c.Grants()
 			*setting = nil
 			if err != nil {
 				continue

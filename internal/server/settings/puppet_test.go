@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"os"
@@ -20,16 +20,21 @@ func TestShortNamesOfExtensionsAreRead(t *testing.T) {
 		}
 		return path
 	}
-	names, err := oidNames(write("---\noid_mapping:\n  1.3.6.1.4.1.34380.1.2.1.1:\n    shortname: 'rack'\n    longname: 'The rack'\n" +
+	names := func(path string) (map[string]string, error) {
+		c := Default()
+		c.TrustedOIDMappingFile = path
+		return c.OIDNames()
+	}
+	got, err := names(write("---\noid_mapping:\n  1.3.6.1.4.1.34380.1.2.1.1:\n    shortname: 'rack'\n    longname: 'The rack'\n" +
 		"  '1.3.6.1.4.1.34380.1.2.1.2':\n    shortname: row\n"))
-	if diff := cmp.Diff(map[string]string{"1.3.6.1.4.1.34380.1.2.1.1": "rack", "1.3.6.1.4.1.34380.1.2.1.2": "row"}, names); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]string{"1.3.6.1.4.1.34380.1.2.1.1": "rack", "1.3.6.1.4.1.34380.1.2.1.2": "row"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if names, err := oidNames(""); names != nil || err != nil {
-		t.Errorf("no file: %v, %v", names, err)
+	if got, err := names(""); got != nil || err != nil {
+		t.Errorf("no file: %v, %v", got, err)
 	}
 	for _, path := range []string{write("a: [1"), write("oids: {}"), write("oid_mapping: [1]"), filepath.Join(t.TempDir(), "none.yaml")} {
-		if _, err := oidNames(path); fault.Of(err) != fault.Invalid || err == nil || !strings.Contains(err.Error(), "trusted_oid_mapping_file") {
+		if _, err := names(path); fault.Of(err) != fault.Invalid || err == nil || !strings.Contains(err.Error(), "trusted_oid_mapping_file") {
 			t.Errorf("%s: %v, want Invalid that names the setting", path, err)
 		}
 	}
@@ -42,15 +47,15 @@ func TestPuppetSettingsAreChecked(t *testing.T) {
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	got, err := puppetSettings(good)
+	got, err := good.PuppetSettings()
 	if err != nil || got.Strict != "error" || got.StrictVariables == nil || !*got.StrictVariables || got.Certname == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	good.PuppetStrictVariables = "false"
-	if got, err := puppetSettings(good); err != nil || got.StrictVariables == nil || *got.StrictVariables {
+	if got, err := good.PuppetSettings(); err != nil || got.StrictVariables == nil || *got.StrictVariables {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := puppetSettings(Default()); err != nil || got.StrictVariables != nil {
+	if got, err := Default().PuppetSettings(); err != nil || got.StrictVariables != nil {
 		t.Errorf("what nobody chose is not left to Puppet: %+v, %v", got, err)
 	}
 	for _, change := range []func(*Config){
@@ -66,7 +71,7 @@ func TestPuppetSettingsAreChecked(t *testing.T) {
 		}
 	}
 	good.PuppetHieraConfig = filepath.Join(t.TempDir(), "hiera.yaml")
-	if _, err := puppetSettings(good); fault.Of(err) != fault.Invalid || err == nil {
+	if _, err := good.PuppetSettings(); fault.Of(err) != fault.Invalid || err == nil {
 		t.Errorf("a global hiera.yaml that is not there: %v, want Invalid", err)
 	}
 }

@@ -1,7 +1,8 @@
-package server
+package settings
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tutti-project/tutti/internal/program/cell"
@@ -9,15 +10,15 @@ import (
 
 // The operator's programs, as settings name them.
 const (
-	autosignProgram   = "autosign"
-	trustedProgram    = "trusted"
-	classifierProgram = "classifier"
-	r10kProgram       = "r10k" // which is run for Puppetfiles
+	AutosignProgram   = "autosign"
+	TrustedProgram    = "trusted"
+	ClassifierProgram = "classifier"
+	R10kProgram       = "r10k" // which is run for Puppetfiles
 )
 
-// programReaches reads what each of the operator's programs may reach beyond itself and the system. All share what is named for no one.
-func programReaches(c Config) (map[string]cell.Spec, error) {
-	reaches := map[string]cell.Spec{autosignProgram: {}, trustedProgram: {}, classifierProgram: {}, r10kProgram: {Ports: r10kPorts}}
+// ProgramReaches reads what each of the operator's programs may reach beyond itself and the system. All share what is named for no one.
+func (c Config) ProgramReaches() (map[string]cell.Spec, error) {
+	reaches := map[string]cell.Spec{AutosignProgram: {}, TrustedProgram: {}, ClassifierProgram: {}, R10kProgram: {Ports: r10kPorts}}
 	for _, setting := range []struct {
 		key     string
 		entries []string
@@ -33,14 +34,14 @@ func programReaches(c Config) (map[string]cell.Spec, error) {
 		for _, entry := range setting.entries {
 			g := narrowed(entry)
 			if _, known := reaches[string(g.environment)]; g.environment != "" && !known {
-				return nil, bad(setting.key, "%q is none of the programs autosign, trusted, classifier and r10k", g.environment)
+				return nil, Bad(setting.key, "%q is none of the programs autosign, trusted, classifier and r10k", g.environment)
 			}
 			for name, reach := range reaches {
 				if g.environment != "" && string(g.environment) != name {
 					continue
 				}
 				if err := setting.add(&reach, g.what); err != nil {
-					return nil, bad(setting.key, "%s", err)
+					return nil, Bad(setting.key, "%s", err)
 				}
 				reaches[name] = reach
 			}
@@ -57,3 +58,6 @@ func portOf(text string) (int, error) {
 	}
 	return port, nil
 }
+
+// r10kPorts are those that modules are fetched from: HTTPS, HTTP and git.
+var r10kPorts = slices.Clip([]int{443, 80, 9418})

@@ -1,9 +1,10 @@
-package server
+package preflight
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/user"
@@ -21,17 +22,19 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
-// Preflight looks for what would keep a server with these settings from its start or from its work. It changes nothing.
-func Preflight(ctx context.Context, c Config) []checkup.Finding {
+// Check looks for what would keep a server with these settings from its start or from its work. It changes nothing.
+func Check(ctx context.Context, c settings.Config) []checkup.Finding {
 	all := append([]checkup.Finding{checkup.Goodf("settings", "data in %s, listening on %s", c.Data, c.Listen)}, cheapChecks(ctx, c)...)
 	all = append(append(all, contentCheck(ctx, c)...), engineChecks(ctx, c)...)
 	return append(all, cellCheck(ctx, c), nameCheck(ctx, c), clockCheck())
 }
 
 // cheapChecks are those that each start makes.
-func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
+func cheapChecks(ctx context.Context, c settings.Config) []checkup.Finding {
 	all := []checkup.Finding{dataCheck(c.Data), roomCheck(c.Data), filesCheck(c.MaxConnections)}
 	if _, err := installed(c); err != nil {
 		all = append(all, checkup.Failed("puppet", err, mendPuppet))
@@ -52,8 +55,8 @@ func cheapChecks(ctx context.Context, c Config) []checkup.Finding {
 	return all
 }
 
-// preflight is the cheap checks of a start: all that is broken at once, and the words of what is worth a warning.
-func preflight(ctx context.Context, c Config, log logger) error {
+// Start is the cheap checks of a start: all that is broken at once, and the words of what is worth a warning.
+func Start(ctx context.Context, c settings.Config, log *slog.Logger) error {
 	all := cheapChecks(ctx, c)
 	for _, f := range checkup.Those(all, checkup.Warning) {
 		log.WarnContext(ctx, "a check of this machine", "check", f.Check, "found", f.Found, "mend", f.Mend)
@@ -87,23 +90,23 @@ func dataCheck(path string) checkup.Finding {
 	if errors.Is(err, os.ErrNotExist) {
 		above := existing(path)
 		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
-			return checkup.Failed(check, unusable(path, err), fmt.Sprintf("install -d -m 700 -o %s %s, or name another directory with --data", userName(os.Geteuid()), path))
+			return checkup.Failed(check, datadir.Unusable(path, err), fmt.Sprintf("install -d -m 700 -o %s %s, or name another directory with --data", userName(os.Geteuid()), path))
 		}
 		return checkup.Goodf(check, "%s is not there yet: the first start makes it", path)
 	}
 	if err != nil {
-		return checkup.Failed(check, unusable(path, err), "name another directory with --data")
+		return checkup.Failed(check, datadir.Unusable(path, err), "name another directory with --data")
 	}
 	if !info.IsDir() {
-		return checkup.Failed(check, checkMode(path), "name another directory with --data")
+		return checkup.Failed(check, datadir.CheckMode(path), "name another directory with --data")
 	}
-	if err := checkMode(path); err != nil {
+	if err := datadir.CheckMode(path); err != nil {
 		f := checkup.Failed(check, err, "chmod 700 "+path)
 		f.Found = strings.TrimSuffix(f.Found, "; run: "+f.Mend)
 		return f
 	}
 	if err := unix.Access(path, unix.W_OK|unix.X_OK); err != nil {
-		return checkup.Failed(check, unusable(path, err), fmt.Sprintf("chown -R %s %s, if nobody else's server uses it; or name another with --data", userName(os.Geteuid()), path))
+		return checkup.Failed(check, datadir.Unusable(path, err), fmt.Sprintf("chown -R %s %s, if nobody else's server uses it; or name another with --data", userName(os.Geteuid()), path))
 	}
 	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() { //nolint:forcetypeassert // files of this system have it
 		return checkup.Finding{
@@ -160,7 +163,7 @@ func roomCheck(path string) checkup.Finding {
 			there = existing(absolute)
 		}
 	}
-	free, err := freeBytes(there)
+	free, err := datadir.FreeBytes(there)
 	switch {
 	case err != nil:
 		return checkup.Finding{
@@ -170,7 +173,7 @@ func roomCheck(path string) checkup.Finding {
 		}
 	case free < littleRoom: // a full one is no reason not to start: the server reads and serves
 		found := fmt.Sprintf("%d MiB are free for %s", free>>20, path)
-		if free < roomAbove {
+		if free < datadir.RoomAbove {
 			found += ": the server would start read-only"
 		}
 		return checkup.Finding{
@@ -204,8 +207,8 @@ func filesCheck(connections int) checkup.Finding {
 const mendPuppet = "apt-get install puppet-agent, or openvox-agent from OpenVox's packages; or name the Ruby of another installation with --ruby"
 
 // installed are the engines of a server with these settings.
-func installed(c Config) ([]ruby.Engine, error) {
-	engines, err := c.engines(append([]ruby.Engine{}, ruby.FindEngines()...))
+func installed(c settings.Config) ([]ruby.Engine, error) {
+	engines, err := c.EnginesWith(append([]ruby.Engine{}, ruby.FindEngines()...))
 	if err == nil && len(engines) == 0 {
 		err = fault.New(fault.Unavailable, "no Ruby with Puppet here")
 	}
@@ -213,7 +216,7 @@ func installed(c Config) ([]ruby.Engine, error) {
 }
 
 // engineChecks asks each engine what it is. A server without its default engine compiles nothing.
-func engineChecks(ctx context.Context, c Config) (all []checkup.Finding) {
+func engineChecks(ctx context.Context, c settings.Config) (all []checkup.Finding) {
 	engines, err := installed(c)
 	if err != nil {
 		return nil // the cheap checks say it
@@ -233,7 +236,7 @@ func engineChecks(ctx context.Context, c Config) (all []checkup.Finding) {
 		default:
 			f := checkup.Failed(check, s.Trouble, "mend this installation, or take it out of engines: code for it does not compile")
 			f.State = checkup.Warning
-			if usual(engine.Name) && !slices.ContainsFunc(c.Engines, func(entry string) bool { return strings.HasPrefix(entry, engine.Name+":") }) {
+			if settings.MayBeFound(engine.Name) && !slices.ContainsFunc(c.Engines, func(entry string) bool { return strings.HasPrefix(entry, engine.Name+":") }) {
 				f.State, f.Mend = checkup.Good, "" // found by the way, and no code is for it unless somebody says so
 				f.Found = "not used: " + f.Found
 			}
@@ -244,7 +247,7 @@ func engineChecks(ctx context.Context, c Config) (all []checkup.Finding) {
 }
 
 // cellCheck tries out what code that is compiled may reach.
-func cellCheck(ctx context.Context, c Config) checkup.Finding {
+func cellCheck(ctx context.Context, c settings.Config) checkup.Finding {
 	const check = "cells"
 	dir, err := os.MkdirTemp("", "tutti-cells-")
 	if err != nil {
@@ -324,11 +327,11 @@ func portCheck(ctx context.Context, check, flag, address, data string) checkup.F
 }
 
 // nameCheck looks up the name that agents would ask for, and says which names the certificate has.
-func nameCheck(ctx context.Context, c Config) checkup.Finding {
+func nameCheck(ctx context.Context, c settings.Config) checkup.Finding {
 	const check = "names"
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	names := serverNames(c)
+	names := c.ServerNames()
 	host := names[0]
 	outside := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return name == "localhost" || net.ParseIP(name) != nil && net.ParseIP(name).IsLoopback()
