@@ -224,6 +224,9 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 			now.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
 		),
 		"GET /metrics": front.Bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
+
+		// Everything else: whoever finds this server at a port of Puppet Enterprise reads errors as JSON.
+		"/": front.Bodiless(notServed("tutti")),
 	}
 	return agents, others, nil
 }

@@ -446,6 +446,16 @@ export interface CodeFinding {
   nodes?: string[];
 }
 
+export interface CodeLines {
+  environment: string;
+  file: string;
+  from: number;
+  last: number;
+  line: number;
+  lines: string[] | null;
+  version: string;
+}
+
 export interface CodeNodes {
   names: string[] | null;
   nodes: number;
