@@ -168,7 +168,7 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if got := cmd.Flag("timeout").Value.String() + cmd.Flag("batch-sleep").Value.String(); got != "2s1m" && got != "2s1m0s" {
 		t.Errorf("%s", got)
 	}
-	m = mcoFlags{compound: "a=1 and not b", batch: 5, timeout: 2 * time.Second}
+	m = mcoFlags{compound: "a=1 and not b", batch: 5, sleep: batchSleep, timeout: 2 * time.Second}
 	m.filter, m.one = api.NodeFilter{Facts: []string{"os.family=Debian"}, Names: []string{"/^web/"}}, true
 	conditions, err := m.conditions()
 	if err != nil {
