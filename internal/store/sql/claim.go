@@ -18,10 +18,10 @@ const claimWatch = 5 * time.Second
 
 // Claim makes the caller the only server of these records until Close: the blobs
 // and the CA's key that belong to them are in one data directory. Conflict when
-// another server has the claim. A SQLite file is claimed when it is opened.
+// another server has the claim. A SQLite file is claimed when it is opened: whoever held its leases is dead.
 func (s *Store) Claim(ctx context.Context) error {
 	if !s.dialect.postgres {
-		return nil
+		return s.Leases.free(ctx)
 	}
 	conn, err := s.claimConn(ctx)
 	s.claimed = conn
