@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/uuid"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -137,6 +139,22 @@ func (d *dataDir) token() (string, error) {
 	}
 	token := rbac.NewSecret()
 	return token, d.write(TokenFile, token+"\n")
+}
+
+// idFile has the name by which this server is told from others that use the same records.
+const idFile = "server-id"
+
+// id reads the server's name among servers, and makes it on the first start. It stays the same when the machine gets another name.
+func (d *dataDir) id() (string, error) {
+	content, err := os.ReadFile(d.join(idFile))
+	if id := strings.TrimSpace(string(content)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", unusable(d.path, err)
+	}
+	id := serverName() + "/" + uuid.NewString()[:8]
+	return id, d.write(idFile, id+"\n")
 }
 
 // write replaces a file: the old or the new content is there, never half.
