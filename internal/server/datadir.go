@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/store/filelock"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // Files of the data directory that commands on the same machine read.
@@ -62,8 +63,11 @@ func openDataDir(path string) (*dataDir, error) {
 		holder, _ := os.ReadFile(lock.Name())
 		_ = lock.Close()
 		if errors.Is(err, filelock.ErrHeld) {
-			return nil, fault.New(fault.Conflict, "another server (process %s) uses the data directory %s; stop it, or give this one another --data",
-				strings.TrimSpace(string(holder)), path)
+			return nil, &fault.Error{
+				Kind: fault.Conflict, Hint: sql.OneServer, Err: err,
+				Detail: fmt.Sprintf("another server (process %s) uses the data directory %s; stop it, or give this one another --data",
+					strings.TrimSpace(string(holder)), path),
+			}
 		}
 		return nil, unusable(path, err)
 	}

@@ -90,6 +90,7 @@ func (h housekeeper) sweep(ctx context.Context, now time.Time) {
 		"certificates":   func() (int, error) { return h.store.Authority.PruneCertificates(ctx, now.Add(-keepCertificates)) },
 		"rules":          func() (int, error) { return h.store.Policies.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
 		"noise rules":    func() (int, error) { return h.store.Previews.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"servers":        func() (int, error) { return h.store.Leases.ForgetServers(ctx, forgetServers) },
 		"audit log":      func() (int, error) { return h.store.Audit.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
 		"generations":    func() (int, error) { return h.store.Deliveries.PruneGenerations(ctx, c.GenerationsKept) },
 		"losses":         func() (int, error) { return h.store.Deliveries.PruneLosses(ctx, now.Add(-c.JobRetention)) },

@@ -91,6 +91,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Wanting:            p.wants,
 		Verifying:          p.verifications(),
 		Usages:             p.usages,
+		Cluster:            members{p.store.Leases, p.id},
 		Access:             p.access,
 		Audit:              p.audit,
 		AuditLog:           p.store.Audit,

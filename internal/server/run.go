@@ -270,6 +270,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"compile workers":       p.ruby.Run,
 			"claim on the database": p.store.HoldClaim,
 			"leases":                p.leases.Run,
+			"list of servers":       attend(p, d.address),
 		},
 		stage{ // these compile: they end first
 			"compile dispatcher": p.dispatch.Run,

@@ -1,12 +1,16 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
 // claimTime is how long the connection of a server that was killed may still
@@ -25,8 +29,27 @@ func (s *Store) Claim(ctx context.Context) error {
 	}
 	conn, err := s.claimConn(ctx)
 	s.claimed = conn
+	if fault.Is(err, fault.Conflict) {
+		err = s.taken(ctx)
+	}
 	return explain(err, "claim the database")
 }
+
+// taken says who has the claim, as far as that is known.
+func (s *Store) taken(ctx context.Context) error {
+	who := ""
+	known, _ := s.Leases.Servers(ctx) // without it the refusal says less
+	slices.SortFunc(known, func(a, b lease.Server) int { return cmp.Compare(a.Silent, b.Silent) })
+	if len(known) > 0 && known[0].Silent < lease.Shared().TTL {
+		who = fmt.Sprintf(" (%s at %s)", known[0].ID, known[0].Address)
+	}
+	return &fault.Error{
+		Kind: fault.Conflict, Detail: "another server" + who + " uses this database; stop it, or give this one a database of its own", Hint: OneServer,
+	}
+}
+
+// OneServer is what a second server on the same records is told.
+const OneServer = "one server at a time uses the same records; docs/many-servers.md says what several may share so far"
 
 // claimConn makes the claim with a connection of its own.
 func (s *Store) claimConn(ctx context.Context) (*sql.Conn, error) {
@@ -97,5 +120,5 @@ func claimOn(ctx context.Context, conn *sql.Conn) error {
 			return ctx.Err()
 		}
 	}
-	return fault.New(fault.Conflict, "another server uses this database; stop it, or give this one a database of its own")
+	return fault.New(fault.Conflict, "another server has the claim")
 }

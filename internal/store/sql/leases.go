@@ -114,3 +114,65 @@ func (s *base) fenced(ctx context.Context, a act) act {
 		return a(ctx, q)
 	}
 }
+
+// EnrolServer implements lease.Roll.
+func (s *Leases) EnrolServer(ctx context.Context, n lease.Server) error {
+	return s.set(ctx, "enrol this server", func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, started, seen) VALUES ($1, $2, $3, $4, $4)
+			ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, started = excluded.started, seen = excluded.seen`,
+			n.ID, n.Address, n.Version, now)
+		return err
+	})
+}
+
+// SeeServer implements lease.Roll.
+func (s *Leases) SeeServer(ctx context.Context, id string) error {
+	return s.set(ctx, "note that this server is there", func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		_, err = q.exec(ctx, "UPDATE servers SET seen = $1 WHERE id = $2", now, id)
+		return err
+	})
+}
+
+// LeaveServer implements lease.Roll.
+func (s *Leases) LeaveServer(ctx context.Context, id string) error {
+	return s.set(ctx, "note that this server stops", func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "DELETE FROM servers WHERE id = $1", id)
+		return err
+	})
+}
+
+// ForgetServers implements lease.Roll.
+func (s *Leases) ForgetServers(ctx context.Context, silent time.Duration) (forgotten int, err error) {
+	err = s.write(ctx, func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		n, err := q.exec(ctx, "DELETE FROM servers WHERE seen <= $1", now-silent.Microseconds())
+		forgotten = int(n)
+		return err
+	})
+	return forgotten, explain(err, "forget servers")
+}
+
+// Servers implements lease.Roll.
+func (s *Leases) Servers(ctx context.Context) (all []lease.Server, err error) {
+	now, err := s.now(ctx, s.reads)
+	if err != nil {
+		return nil, explain(err, "list servers")
+	}
+	all, err = collect(ctx, s.reads, func(row scanner) (n lease.Server, err error) {
+		err = row.Scan(&n.ID, &n.Address, &n.Version, at(&n.Started), at(&n.Seen))
+		n.Silent = max(0, time.Duration(now-micros(n.Seen))*time.Microsecond)
+		return n, err
+	}, "SELECT id, address, version, started, seen FROM servers ORDER BY id")
+	return all, explain(err, "list servers")
+}

@@ -267,3 +267,14 @@ func await(t *testing.T, lines *bufio.Scanner, begins string, times int) {
 		t.Fatalf("the child ended before it said %q", begins)
 	}
 }
+
+func TestServers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		leasetest.RunRoll(t, func(t *testing.T) lease.Roll {
+			t.Helper()
+			return open(t).Leases
+		})
+	})
+}

@@ -61,6 +61,7 @@ var (
 	_ inventory.ReportStore    = (*Reports)(nil)
 	_ inventory.RunStore       = (*Reports)(nil)
 	_ job.Store                = (*Jobs)(nil)
+	_ lease.Roll               = (*Leases)(nil)
 	_ lease.Store              = (*Leases)(nil)
 	_ memo.Store               = (*Memos)(nil)
 	_ pki.Store                = (*Authority)(nil)

@@ -116,3 +116,64 @@ func (s *Store) Write(ctx context.Context, act func()) error {
 	act()
 	return nil
 }
+
+// Roll is a lease.Roll in memory.
+type Roll struct {
+	mu  sync.Mutex
+	all map[string]lease.Server
+}
+
+var _ lease.Roll = (*Roll)(nil)
+
+// NewRoll returns one of no servers.
+func NewRoll() *Roll { return &Roll{all: map[string]lease.Server{}} }
+
+// EnrolServer implements lease.Roll.
+func (r *Roll) EnrolServer(_ context.Context, s lease.Server) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.Started, s.Seen = time.Now(), time.Now()
+	r.all[s.ID] = s
+	return nil
+}
+
+// SeeServer implements lease.Roll.
+func (r *Roll) SeeServer(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, known := r.all[id]; known {
+		s.Seen = time.Now()
+		r.all[id] = s
+	}
+	return nil
+}
+
+// LeaveServer implements lease.Roll.
+func (r *Roll) LeaveServer(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, id)
+	return nil
+}
+
+// ForgetServers implements lease.Roll.
+func (r *Roll) ForgetServers(_ context.Context, silent time.Duration) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.all)
+	maps.DeleteFunc(r.all, func(_ string, s lease.Server) bool { return time.Since(s.Seen) >= silent })
+	return n - len(r.all), nil
+}
+
+// Servers implements lease.Roll.
+func (r *Roll) Servers(context.Context) ([]lease.Server, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []lease.Server
+	for _, id := range slices.Sorted(maps.Keys(r.all)) {
+		s := r.all[id]
+		s.Silent = time.Since(s.Seen)
+		all = append(all, s)
+	}
+	return all, nil
+}
