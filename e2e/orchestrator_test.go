@@ -103,8 +103,8 @@ func in(value any, keys ...any) any {
 // the middle of a poll.
 func TestOrchestratorAPI(t *testing.T) {
 	begin(t, 25)
-	address := steadyAddress(t)
-	s := startServer(t, "--autosign", "all", "--listen", steadyAddress(t), "--orchestrator-listen", address, "--job-reconnect", "10m")
+	address, people := steadyAddress(t), steadyAddress(t)
+	s := startServer(t, "--autosign", "all", "--listen", steadyAddress(t), "--orchestrator-listen", address, "--rbac-listen", people, "--job-reconnect", "10m")
 	enroller, err := newEnroller(s)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +118,7 @@ func TestOrchestratorAPI(t *testing.T) {
 	defer func() { _ = nodes.close() }()
 	(&chaos{server: s, client: apiClient(t, s)}).deploy(t)
 	e := newEnterprise(t, s, address)
+	s.fixedPorts(t, e, newEnterprise(t, s, people))
 
 	eventually(t, patience, "all are connected", func() bool {
 		asked := e.do(http.MethodPost, "/inventory", `{"nodes":["`+strings.Join(names, `","`)+`"]}`, 200)
@@ -178,5 +179,35 @@ func TestOrchestratorAPI(t *testing.T) {
 	e.do(http.MethodGet, "//jobs", "", 404)
 	if status, answer, err := e.try(http.MethodGet, strings.TrimSuffix(e.base, "/orchestrator/v1")+"/status/v1/services/orchestrator-service?level=info", ""); err != nil || status != 200 || answer["state"] != "running" {
 		t.Errorf("status: %d %v, %v", status, answer, err)
+	}
+}
+
+// fixedPorts gets a token where clients look for tokens, and uses it where they look for the orchestrator. What neither port serves is refused
+// there as everything else is: in JSON, with a kind.
+func (s *server) fixedPorts(t *testing.T, orchestrator, people *enterprise) {
+	t.Helper()
+	newShell(t, t.TempDir(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data).
+		types("echo correct horse battery | tutti user create ann --role operator --password-stdin")
+	root := func(e *enterprise) string { return strings.TrimSuffix(e.base, "/orchestrator/v1") }
+	status, issued, err := people.try(http.MethodPost, root(people)+"/rbac-api/v1/auth/token", `{"login":"ann","password":"correct horse battery","lifetime":"1h"}`)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("a token of the port for tokens: %d %v, %v", status, issued, err)
+	}
+	ann := *orchestrator
+	ann.token = fmt.Sprint(issued["token"])
+	ann.do(http.MethodGet, "/jobs", "", 200)
+	for _, e := range []*enterprise{orchestrator, people} {
+		for path, kind := range map[string]string{
+			"/orchestrator/v1/nothing": "puppetlabs.orchestrator/not-found", "/orchestrator/v2/jobs": "puppetlabs.orchestrator/not-found",
+			"/rbac-api/v1/nothing": "puppetlabs.rbac/not-found", "/rbac-api/v3/users": "puppetlabs.rbac/not-found",
+			"/activity-api/v1/events": "puppetlabs.activity/not-found", "/code-manager/v2/deploys": "puppetlabs.code-manager/not-found",
+			"/inventory/v1/query": "tutti/not-found", "/nothing": "tutti/not-found", "/": "tutti/not-found",
+		} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				if status, answer, err := e.try(method, root(e)+path, "{}"); err != nil || status != http.StatusNotFound || answer["kind"] != kind || answer["msg"] == "" {
+					t.Errorf("%s %s%s: %d %v, %v; want 404 %s", method, root(e), path, status, answer, err, kind)
+				}
+			}
+		}
 	}
 }

@@ -27,6 +27,11 @@ func TestStories(t *testing.T) {
 		Dir: "testdata/stories",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(binary)+":"+os.Getenv("PATH"))
+			packaging, err := filepath.Abs("../packaging")
+			if err != nil {
+				return err
+			}
+			env.Setenv("PACKAGING", packaging)
 			env.Values[storyKey{}] = &storyServer{}
 			env.Defer(told(env.T(), queue.take(storySeconds)))
 			return nil

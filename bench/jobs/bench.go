@@ -61,6 +61,8 @@ func (b *bench) cases() []func(context.Context) (measure.Row, error) {
 	add("job", b.smallJob)
 	add("job", b.allJob)
 	add("job", b.memory("idle after jobs"))
+	add("task", b.task("own API", b.ownTask))
+	add("task", b.task("orchestrator API", b.orchestratorTask))
 	add("output", b.output)
 	add("output", b.memory("idle after output"))
 	add("storm", b.storm)

@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&s.Asks, "asks", 20, "questions to the API in a second while jobs run")
 	flag.DurationVar(&s.Settle, "settle", 10*time.Second, "time before memory is measured")
 	s.Flags(20*time.Minute, "the server's files and logs")
-	flag.StringVar(&s.only, "only", "", "idle, ping, job, output or storm: these cases alone")
+	flag.StringVar(&s.only, "only", "", "idle, ping, job, task, output or storm: these cases alone")
 	flag.Parse()
 	s.Main("jobs", s.run)
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/lease"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // openLeases makes what holds leases for this server.
-func openLeases(p *parts, c Config) {
+func openLeases(p *parts, c settings.Config) {
 	timing := lease.Sole()
 	if c.Database != "" {
 		timing = lease.Shared()

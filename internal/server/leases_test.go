@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -27,7 +28,7 @@ func (l lossHeard) Write(line []byte) (int, error) {
 // off writes nothing more.
 func TestWhatExistsOnceIsDoneUnderLeases(t *testing.T) {
 	t.Parallel()
-	c, lost := Default(), make(lossHeard, 100)
+	c, lost := settings.Default(), make(lossHeard, 100)
 	c.Data, c.JobReconnect = filepath.Join(t.TempDir(), "data"), time.Millisecond
 	p, err := open(t.Context(), c, newLogger(c, lost))
 	if err != nil {

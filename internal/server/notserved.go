@@ -21,7 +21,7 @@ func enterpriseService(path string) (string, bool) {
 	return "", false
 }
 
-// notServed answers what a service of Puppet Enterprise would that is not here: an error in the form that its clients read.
+// notServed answers what is not here as a service of Puppet Enterprise would: an error in the form that its clients read.
 func notServed(service string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := json.Marshal(map[string]any{

@@ -185,6 +185,7 @@ func TestNamesOfEnvironments(t *testing.T) {
 		"as it is":            {source.Source{}, "production", "production", true},
 		"with a prefix":       {source.Source{Prefix: "web"}, "main", "web_main", true},
 		"of other characters": {source.Source{}, "Feature/a-b.c;d é", "Feature_a_b_c_d__", true},
+		"that leads up":       {source.Source{}, "../../etc", "______etc", true},
 		"a glob":              {source.Source{Branches: []string{"release/*"}}, "release/1/2", "release_1_2", true},
 		"not the glob":        {source.Source{Branches: []string{"release/*"}}, "xrelease/1", "", false},
 		"an expression":       {source.Source{Branches: []string{"/main|v[0-9]+/"}}, "v12", "v12", true},
@@ -195,6 +196,9 @@ func TestNamesOfEnvironments(t *testing.T) {
 		if env != c.env || wanted != c.wanted || err != nil {
 			t.Errorf("%s: %q, %v, %v", name, env, wanted, err)
 		}
+	}
+	if _, _, err := (source.Source{}).Environment(strings.Repeat("x", 200)); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), "at most 128") {
+		t.Errorf("of 200 characters: %v", err)
 	}
 }
 

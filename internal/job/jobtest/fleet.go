@@ -22,6 +22,7 @@ import (
 type Manner struct {
 	ExitCode  int
 	Stdout    string
+	Results   string        // what it ends with instead of exit code and output, as Puppet runs do; JSON
 	Takes     time.Duration // until a run ends; 0: at once
 	Silent    bool          // it says nothing at all
 	Mute      bool          // it never tells an outcome by itself; asked, it does
@@ -212,8 +213,12 @@ func (f *Fleet) end(ctx context.Context, name fleet.Certname, transaction string
 		return
 	}
 	n.over[transaction] = o
+	results := pxp.Data(o)
+	if n.manner.Results != "" {
+		results = []byte(n.manner.Results)
+	}
 	if !n.manner.Mute {
-		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Response, Transaction: transaction, Results: pxp.Data(o)})
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Response, Transaction: transaction, Results: results})
 	}
 }
 

@@ -143,6 +143,58 @@ func TestAMirrorsGitHasItsTime(t *testing.T) {
 	}
 }
 
+// A server that hangs up, a repository that is away, and a machine without git are each said, and nothing of them is taken for an empty repository.
+func TestAGitThatVanishes(t *testing.T) {
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		_, _ = w.Write([]byte("001e# service=git-upload-pack\n0000"))
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(hangsUp.Close)
+	away := httptest.NewServer(nil)
+	away.Close()
+	for name, url := range map[string]string{"hangs up": hangsUp.URL + "/x.git", "refuses the connection": away.URL + "/x.git"} {
+		m := mirrorOf(t, url)
+		if heads, err := m.Branches(t.Context()); err == nil || len(heads) > 0 {
+			t.Errorf("%s: %v, %v", name, heads, err)
+		}
+		if _, err := m.Checkout(t.Context(), "main", t.TempDir()); err == nil || fault.Is(err, fault.NotFound) { // that would be a deleted branch
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	dir, _ := repository(t, nil)
+	m := mirrorOf(t, "file://"+dir)
+	checkedOut(t, m, "main")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Checkout(t.Context(), "main", t.TempDir()); err == nil || fault.Is(err, fault.NotFound) {
+		t.Errorf("a repository that is away: %v", err)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := checkedOut(t, m, "main"); n != "2" {
+		t.Errorf("back again, n is %s", n)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := m.Branches(t.Context()); err == nil || !strings.Contains(err.Error(), "git") {
+		t.Errorf("without git: %v", err)
+	}
+}
+
+// A branch may have a long name; it is a file of what is kept, as it is in the repository.
+func TestABranchOfALongName(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t, nil)
+	long := strings.Repeat("x", 200)
+	run(t, dir, "branch", long)
+	if n, _ := checkedOut(t, mirrorOf(t, "file://"+dir), long); n != "2" {
+		t.Errorf("n is %s", n)
+	}
+}
+
 // The key is a file that nobody else can read, as long as ssh needs it.
 func TestAMirrorsKey(t *testing.T) {
 	dir := t.TempDir()

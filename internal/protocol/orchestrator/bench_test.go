@@ -35,6 +35,7 @@ const groupID = "11111111-1111-4111-8111-111111111111"
 // world is what the handler stands on: web-1 and web-2 are connected, db-1 is not; all are of production.
 type world struct {
 	fleet *jobtest.Fleet
+	code  tasktest.Version
 }
 
 func (*world) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, error) {
@@ -101,11 +102,11 @@ var code = tasktest.Version{
 	"pack/tasks/hidden.sh":   "",
 }
 
-func (*world) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
+func (w *world) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
 	if env != "production" && env != "empty" {
 		return "", nil, fault.New(fault.NotFound, "environment %s has no code", env)
 	}
-	return "version-1", code, nil
+	return "version-1", w.code, nil
 }
 
 func (*world) Environments(context.Context) (map[fleet.Environment]fleet.Digest, error) {
@@ -128,7 +129,13 @@ func (*world) Ask(_ context.Context, q inventory.Question, row func(json.RawMess
 	if q.Query.Query().Entity == "nodes" {
 		return row(json.RawMessage(`{"count":3}`))
 	}
-	return row(json.RawMessage(`{"transaction_uuid":"t-web-1","certname":"web-1","environment":"production","configuration_version":"v1","resource_events":{"data":[{"status":"success"}]}}`))
+	return row(json.RawMessage(`{"transaction_uuid":"t-web-1","certname":"web-1","environment":"production","configuration_version":"v1","resource_events":{"data":[
+		{"status":"success","report":"abc","corrective_change":false,"run_start_time":"2026-11-26T20:00:00.123Z","property":"ensure","file":null,"old_value":"absent",
+		"new_value":{"x":1},"containing_class":"Web","line":12,"resource_type":"File","resource_title":"/etc/motd","configuration_version":"v1","environment":"production",
+		"timestamp":"2026-11-26T20:00:01.5Z","run_end_time":"2026-11-26T20:00:02Z","report_receive_time":"2026-11-26T20:00:03Z","containment_path":["Stage[main]"],
+		"certname":"web-1","message":"created","name":null,"corrective":null}]},
+		"metrics":{"data":[{"category":"resources","name":"total","value":7},{"category":"time","name":"total","value":0.25},{"category":"events","name":"success","value":1},
+		{"category":"changes","name":"total","value":1}]}}`))
 }
 
 func (*world) Actor(_ context.Context, _ fleet.ActorKind, name string) (fleet.Actor, error) {
@@ -162,7 +169,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	b := &bench{t: t, store: jobtest.NewStore(), acts: rbactest.New(), world: &world{fleet: jobtest.NewFleet("web-1", "web-2")}}
+	b := &bench{t: t, store: jobtest.NewStore(), acts: rbactest.New(), world: &world{fleet: jobtest.NewFleet("web-1", "web-2"), code: code}}
 	settings := job.DefaultSettings()
 	settings.Reconnect = 0
 	var edges jobtest.Edges

@@ -181,11 +181,15 @@ func details(l links, j job.Job, run job.Run, now time.Time) map[string]any {
 	switch {
 	case run.State == job.Running:
 		d["run-time"] = now.Sub(run.StartedAt).Seconds()
-	case run.Puppet != nil && run.Puppet.Report != "":
-		d["report-url"] = strings.TrimSuffix(l.base, Prefix) + "/api/v1/reports/" + run.Puppet.Report
-		d["metrics"], d["environment"] = metrics(run.Puppet.Metrics), run.Puppet.Environment
 	case run.State.Final() && run.State != job.Succeeded:
 		d["detail"] = run.Reason
+	}
+	if run.Puppet != nil { // clients use these without a look whether they are there
+		d["metrics"], d["environment"] = metrics(run.Puppet.Metrics), run.Puppet.Environment
+		d["report-url"] = l.to("jobs", strconv.FormatInt(j.ID, 10), "report")
+		if run.Puppet.Report != "" {
+			d["report-url"] = strings.TrimSuffix(l.base, Prefix) + "/api/v1/reports/" + run.Puppet.Report
+		}
 	}
 	return d
 }

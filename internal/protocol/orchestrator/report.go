@@ -25,19 +25,29 @@ type reported struct {
 	Events      struct {
 		Data []json.RawMessage `json:"data"`
 	} `json:"resource_events"`
+	Metrics struct {
+		Data []figure `json:"data"`
+	} `json:"metrics"`
+}
+
+// figure is one of what a report of Puppet counts.
+type figure struct {
+	Category string  `json:"category"`
+	Name     string  `json:"name"`
+	Value    float64 `json:"value"`
 }
 
 // nodeReport is one node of a job's report. There are two sorts of clients, and they read it under different names.
 type nodeReport struct {
-	Node        fleet.Certname    `json:"node"`
-	Certname    fleet.Certname    `json:"certname"`
-	State       string            `json:"state"`
-	Timestamp   any               `json:"timestamp"`
-	Transaction string            `json:"transaction_uuid"`
-	Environment string            `json:"environment"`
-	Version     string            `json:"configuration_version"`
-	Metrics     map[string]int    `json:"metrics,omitempty"`
-	Events      []json.RawMessage `json:"events"`
+	Node        fleet.Certname                `json:"node"`
+	Certname    fleet.Certname                `json:"certname"`
+	State       string                        `json:"state"`
+	Timestamp   any                           `json:"timestamp"`
+	Transaction string                        `json:"transaction_uuid"`
+	Environment string                        `json:"environment"`
+	Version     string                        `json:"configuration_version"`
+	Metrics     map[string]map[string]float64 `json:"metrics,omitempty"` // by category, as Puppet's report has them
+	Events      []json.RawMessage             `json:"events"`
 }
 
 // jobReport tells what Puppet did on the nodes of a job.
@@ -74,8 +84,18 @@ func reportOf(j job.Job, run job.Run, known map[string]reported) nodeReport {
 	if run.Puppet == nil {
 		return item
 	}
-	item.Transaction, item.Environment, item.Metrics = run.Puppet.Transaction, run.Puppet.Environment, metrics(run.Puppet.Metrics)
+	item.Transaction, item.Environment = run.Puppet.Transaction, run.Puppet.Environment
+	item.Metrics = map[string]map[string]float64{"resources": {}}
+	for name, value := range metrics(run.Puppet.Metrics) {
+		item.Metrics["resources"][name] = float64(value)
+	}
 	if k, there := known[run.Puppet.Transaction]; there && k.Certname == string(run.Node) {
+		for _, f := range k.Metrics.Data {
+			if item.Metrics[f.Category] == nil {
+				item.Metrics[f.Category] = map[string]float64{}
+			}
+			item.Metrics[f.Category][f.Name] = f.Value
+		}
 		item.Environment, item.Version = k.Environment, k.Version
 		item.Events = append(item.Events, k.Events.Data...)
 	}
@@ -94,7 +114,7 @@ func (h *jobs) reportedOf(ctx context.Context, runs []job.Run) (map[string]repor
 		return nil, nil //nolint:nilnil // nothing is known of them
 	}
 	query := &pql.Query{Entity: "reports", Where: among}
-	for _, name := range []string{"transaction_uuid", "certname", "environment", "configuration_version", "resource_events"} {
+	for _, name := range []string{"transaction_uuid", "certname", "environment", "configuration_version", "resource_events", "metrics"} {
 		query.Columns = append(query.Columns, pql.Column{Field: pql.Field{Name: name}})
 	}
 	checked, err := pql.Check(query)

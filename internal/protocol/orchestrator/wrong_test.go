@@ -273,6 +273,33 @@ func bodyFor(method string) string {
 	return "{}"
 }
 
+// A page beyond the end is empty, and one that is larger than all has all.
+func TestHugePages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := b.started("task", `{`+goodTask+`,"scope":{"nodes":["web-1","web-2"]}}`)
+	b.over(id)
+	b.do("POST", "/command/plan_start", `{"plan_name":"a::b","params":{}}`, 202)
+	b.do("POST", "/command/schedule_task", `{`+goodTask+`,"scope":{"nodes":["web-1"]},"scheduled_time":"2030-01-01T00:00:00Z"}`, 202)
+	const most = "2147483647"
+	for path, all := range map[string]int{"/jobs": 1, "/jobs/" + id + "/nodes": 2, "/plan_jobs": 1, "/scheduled_jobs/environment_jobs": 1} {
+		if items := at[[]any](t, b.do("GET", path+"?limit="+most, "", 200), "items"); len(items) != all {
+			t.Errorf("%s with a huge limit has %v", path, items)
+		}
+		for _, page := range []string{"?offset=" + most, "?offset=" + most + "&limit=" + most, "?offset=5&limit=" + most} {
+			if items := at[[]any](t, b.do("GET", path+page, "", 200), "items"); len(items) != 0 {
+				t.Errorf("%s%s has %v", path, page, items)
+			}
+		}
+		for _, page := range []string{"?limit=-1", "?offset=-1", "?limit=2147483648", "?offset=9223372036854775807", "?offset=1e3"} {
+			b.wantProblem(t, path+page, b.call("admin", "GET", path+page, ""), 400, prefix+"validation-error")
+		}
+	}
+	if items := at[[]any](t, b.do("GET", "/jobs/"+id+"/events?start="+most, "", 200), "items"); len(items) != 0 {
+		t.Errorf("events from far on: %v", items)
+	}
+}
+
 // A slash is refused at the end as everywhere.
 func TestASlashAtTheEnd(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Act answers a request, or returns what is wrong.
@@ -34,6 +35,7 @@ func (s *Service) Routes(table map[string]Act) http.Handler {
 		mux.HandleFunc(where, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, methods) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w = pieces{w, http.NewResponseController(w)}
 		_, found := mux.Handler(r)
 		if found == "" || path.Clean(r.URL.Path) != r.URL.Path { // a mux would send the caller to the clean path, which clients take for an error
 			s.Fail(w, r, s.Bad(NotFound, map[string]string{"path": r.URL.Path}, "%s %.200s is not served here; docs/enterprise-api-compatibility.md lists what is", r.Method, r.URL.Path))
@@ -41,6 +43,33 @@ func (s *Service) Routes(table map[string]Act) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+const (
+	pieceBytes = 64 << 10    // what is written at a time
+	pieceTime  = time.Minute // how long a caller may take to accept that
+)
+
+// pieces writes an answer in pieces, so that a caller who does not read it loses the connection, and holds nothing for ever.
+type pieces struct {
+	http.ResponseWriter
+
+	control *http.ResponseController
+}
+
+// Unwrap is for http.ResponseController.
+func (p pieces) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// Write implements io.Writer. The last deadline stands until the answer is complete; then net/http takes it back.
+func (p pieces) Write(text []byte) (written int, err error) {
+	for {
+		piece := text[written:min(written+pieceBytes, len(text))]
+		_ = p.control.SetWriteDeadline(time.Now().Add(pieceTime)) // a connection that cannot has bounds of its own
+		n, err := p.ResponseWriter.Write(piece)
+		if written += n; err != nil || written == len(text) {
+			return written, err
+		}
+	}
 }
 
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, methods map[string]Act) {
