@@ -1,6 +1,7 @@
 package leasetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,14 +51,9 @@ func roll(t *testing.T, r lease.Roll) []lease.Server {
 
 func wantRoll(t *testing.T, r lease.Roll, want ...lease.Server) {
 	t.Helper()
-	all := roll(t, r)
-	if len(all) != len(want) {
-		t.Fatalf("%+v, want %+v", all, want)
-	}
-	for i, s := range all {
-		if s.ID != want[i].ID || s.Address != want[i].Address || s.Version != want[i].Version {
-			t.Errorf("%+v, want %+v", s, want[i])
-		}
+	same := func(a, b lease.Server) bool { return a.ID == b.ID && a.Address == b.Address && a.Version == b.Version }
+	if all := roll(t, r); !slices.EqualFunc(all, want, same) {
+		t.Errorf("%+v, want %+v", all, want)
 	}
 }
 
