@@ -88,6 +88,7 @@ var ranks = map[string]int{
 	"internal/program/hook":          20,
 	"internal/program/output":        18, // what programs print is kept in it
 	"internal/protocol/classifier":   20,
+	"internal/protocol/front":        21, // before the edges
 	"internal/protocol/node":         20,
 	"internal/protocol/puppet":       20,
 	"internal/protocol/puppetca":     20,
@@ -131,13 +132,16 @@ var ranks = map[string]int{
 	"internal/agent/puppetrun":         20,
 	"internal/agent/spool":             20,
 	// wholes: wire parts together, decide nothing
-	"internal/server":      30,
-	"internal/sim":         30,
-	"internal/sim/machine": 11, // a node in memory: tests and the simulator run on it
-	"internal/sim/demo":    31,
-	"internal/cli":         32,
-	"internal/cli/print":   31,
-	"cmd/tutti":            40,
+	"internal/server/settings":  27,
+	"internal/server/datadir":   27,
+	"internal/server/preflight": 28,
+	"internal/server":           30,
+	"internal/sim":              30,
+	"internal/sim/machine":      11, // a node in memory: tests and the simulator run on it
+	"internal/sim/demo":         31,
+	"internal/cli":              32,
+	"internal/cli/print":        31,
+	"cmd/tutti":                 40,
 	// for the tests of every package
 	"internal/program/programtest": 0,
 	"internal/store/memory":        2,

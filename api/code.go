@@ -29,6 +29,11 @@ var (
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Say how many nodes have a catalog of an environment's current version, and what keeps the others from it",
 	}
+	VersionLines = Op[VersionLinesRequest, CodeLines]{
+		Name: "version.lines", Method: http.MethodGet, Path: "/environments/{environment}/versions/{version}/lines",
+		Permission: fleet.CodeRead, Kind: Question,
+		Summary: "Show the lines around a place in a manifest, a template or Ruby code of a version",
+	}
 	VersionDeploy = Op[DeployRequest, Deployed]{
 		Name: "version.deploy", Method: http.MethodPost, Path: "/environments/{environment}/versions",
 		Permission: fleet.CodeDeploy, Kind: Act,
@@ -51,12 +56,32 @@ var (
 
 // codeOperations is the operations of this file, in the order of the reference.
 func codeOperations() []Operation {
-	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, EngineList, BlobMissing, BlobUpload)
+	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionLines, VersionDeploy, EngineList, BlobMissing, BlobUpload)
 }
 
 // EnvironmentRequest names an environment.
 type EnvironmentRequest struct {
 	Environment string `path:"environment"`
+}
+
+// VersionLinesRequest asks for lines of a file of a version.
+type VersionLinesRequest struct {
+	Environment string `path:"environment"`
+	Version     string `path:"version"` // its id, or its first digits; current: the one that the environment has
+	File        string `query:"file"`   // below the environment's root, or as nodes are told it: /etc/puppetlabs/code/environments/ENVIRONMENT/...
+	Line        int    `query:"line"`   // from 1
+	Around      int    `query:"around"` // so many lines before and behind it, at most 50; 0: 5
+}
+
+// CodeLines is some lines of a file of a version.
+type CodeLines struct {
+	Environment string   `json:"environment"`
+	Version     string   `json:"version"`
+	File        string   `json:"file"`  // below the environment's root
+	Line        int      `json:"line"`  // that was asked for
+	From        int      `json:"from"`  // the number of the first of the lines
+	Lines       []string `json:"lines"` // without their ends; what is longer than 400 characters is cut, with … at the end
+	Last        int      `json:"last"`  // the number of the file's last line
 }
 
 // Version is one deployed state of an environment's code.

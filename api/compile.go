@@ -50,7 +50,9 @@ type CompileQueueStatus struct {
 	Pauses  []CompilePaused `json:"pauses"`           // that of all first
 	Slowed  []CompileSlowed `json:"slowed"`           // environments whose compilations take too long again and again
 	Ended   []CompileEnded  `json:"ended"`            // of the last 5 minutes and of the last hour, by environment
-	Now     []Compilation   `json:"now"`              // those that run, at most 100
+	Now     []Compilation   `json:"now"`              // those that run, then those that rest, at most 100
+	// Troubles is why attempts could not be made, and how many compilations wait because of that: those with the most first, at most 20.
+	Troubles []CompileTrouble `json:"troubles"`
 }
 
 // CompileLane is one priority of an environment.
@@ -61,6 +63,13 @@ type CompileLane struct {
 	Running     int        `json:"running"`
 	Resting     int        `json:"resting"`
 	Oldest      *time.Time `json:"oldest,omitempty"`
+}
+
+// CompileTrouble is why an attempt could not be made, of compilations that rest or wait for a worker again.
+type CompileTrouble struct {
+	Trouble string     `json:"trouble"`
+	Waiting int        `json:"waiting"`
+	Next    *time.Time `json:"next,omitempty"` // when the first of them is tried again; none: as soon as a worker is free
 }
 
 // CompilePaused says that nothing more is compiled.
@@ -95,7 +104,7 @@ type CompileEnded struct {
 type CompileListRequest struct {
 	Node        string `query:"node"`
 	Environment string `query:"environment"`
-	State       string `query:"state"` // wanted, running (also those that rest), done, failed
+	State       string `query:"state"` // wanted, running (also those that rest), resting, done, failed
 	IDs         string `query:"ids"`   // only these: numbers with commas between them
 	After       string `query:"after"`
 	Limit       int    `query:"limit"`

@@ -95,6 +95,11 @@ func TestContentInAnS3Store(t *testing.T) {
 		}
 		return strings.Contains(a.body, "does not answer")
 	})
+	eventually(t, patience, "who operates the server sees what waits, and why", func() bool {
+		seen := s.try(t, "compile", "queue").text()
+		return strings.Contains(seen, "to be tried again") && strings.Contains(seen, "does not answer") &&
+			strings.Contains(s.metrics(t), "\ntutti_compile_trouble{trouble=")
+	})
 	code := t.TempDir()
 	if err := os.WriteFile(filepath.Join(code, "environment.conf"), []byte("# content that is nowhere\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -101,8 +101,8 @@ func TestFactsApartFromRuns(t *testing.T) {
 	}
 }
 
-// metric is the value of one of the server's.
-func (s *server) metric(t *testing.T, name string) float64 {
+// metrics are the figures that the server tells.
+func (s *server) metrics(t *testing.T) string {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(s.data, api.TokenFile))
 	if err != nil {
@@ -122,7 +122,14 @@ func (s *server) metric(t *testing.T, name string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
+	return string(text)
+}
+
+// metric is the value of one of the server's.
+func (s *server) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	text := s.metrics(t)
+	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
 			number, err := strconv.ParseFloat(value, 64)
 			if err != nil {
@@ -131,6 +138,6 @@ func (s *server) metric(t *testing.T, name string) float64 {
 			return number
 		}
 	}
-	t.Fatalf("there is no metric %s (%s)", name, response.Status)
+	t.Fatalf("there is no metric %s in:\n%s", name, text)
 	return 0
 }

@@ -5,6 +5,7 @@ import { findings, launch, open, overflows, setting, settled } from './world.mjs
 const base = setting('TUTTI_CONSOLE');
 const link = setting('TUTTI_CONSOLE_LINK');
 const red = setting('TUTTI_RED');
+const named = 'sim-0001.example.test';
 const total = Number(setting('TUTTI_NODES'));
 const viewer = { name: setting('TUTTI_VIEWER'), password: setting('TUTTI_VIEWER_PASSWORD') };
 
@@ -61,10 +62,17 @@ await journey('why is this node red, in three clicks', async () => {
     .getByText(/site\.pp:\d+/)
     .first()
     .waitFor();
+  // The code is that of the version which was applied: its failing line is marked.
+  await why
+    .getByRole('figure', { name: /Code around manifests.site\.pp:2/ })
+    .locator('[data-here=true]')
+    .getByText("file { '/srv/app.conf':")
+    .waitFor();
   const tree = why.getByRole('list', { name: `Skipped because of File[/srv/app.conf]` });
   await tree.getByText('Service[app]').first().waitFor();
   await page.getByRole('region', { name: 'The last run that did not fail' }).waitFor();
   assert.equal(await page.getByTestId('command').locator('code').last().innerText(), `tutti node why ${red}`);
+  await tellCommand(page.getByRole('figure'));
 });
 
 await journey('the list is sorted, filtered and paged by the server', async () => {
@@ -155,12 +163,171 @@ await journey('Puppet is run on nodes, and the job moves while one looks', async
   await page.keyboard.press('Escape');
 });
 
+await journey('the code of an environment, and what is wrong in it by file and line', async () => {
+  await page.goto(`${base}/versions`);
+  const table = page.getByRole('table', { name: /Versions of production, 1 row/ });
+  await table.getByText('current').waitFor();
+  await page.goto(`${base}/versions?environment=staging&view=mistakes`);
+  await page
+    .getByRole('list', { name: 'Findings' })
+    .getByText(/app\.pp:\d+/)
+    .first()
+    .waitFor();
+});
+
+await journey('a preview is read, and said yes to', async () => {
+  await page.goto(`${base}/previews`);
+  await page.getByRole('link', { name: 'Preview 1' }).click();
+  await page.getByRole('link', { name: '1 do not compile' }).waitFor();
+  const changes = page.getByRole('list', { name: 'Changes' });
+  await changes.getByRole('listitem').first().getByText('app is not for this node').first().waitFor();
+  await changes.getByText('stays on the nodes as it is').waitFor();
+  await changes.getByRole('button', { name: /^~ File/ }).click();
+  await changes.getByText('+listen = 8080').waitFor();
+  await changes.getByRole('button', { name: 'Ack… User[app]' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/^tutti preview ack 1 [0-9a-f]+$/).waitFor();
+  await dialog.getByLabel('Why').fill('seen');
+  await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+  await changes.getByRole('button', { name: 'Withdraw… User[app]' }).waitFor();
+  await page.getByRole('link', { name: `${total - 1} change`, exact: true }).click();
+  await page.getByRole('button', { name: `What changes for ${named}` }).click();
+  await page.getByRole('dialog').getByText('1 added, 1 removed, 1 changed').waitFor();
+  await page.reload();
+  await page.getByRole('dialog').getByText('-workers = 4').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Release…' }).click();
+  const release = page.getByRole('dialog');
+  await release.getByLabel('Waves').fill('5, rest');
+  await release.getByText('wave 1 (5): 5 nodes').waitFor();
+  await release.getByText('tutti release create --preview 1 --wave 5 --wave rest').waitFor();
+  await page.keyboard.press('Escape');
+});
+
+await journey('a version is compiled for some nodes', async () => {
+  await page.goto(`${base}/versions`);
+  await page.getByRole('button', { name: /^Preview [0-9a-f]+/ }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Which nodes').fill(`certname = "${named}"`);
+  await dialog.getByRole('button', { name: 'Preview', exact: true }).click();
+  await page.waitForURL(/\/previews\/2/);
+  await page.locator('h1').getByText('ready').waitFor();
+});
+
+await journey('the next wave of a release begins, and it is taken back', async () => {
+  await page.goto(`${base}/releases`);
+  await page.getByRole('link', { name: 'Release 1' }).click();
+  await page.getByText('the next one waits to be promoted').first().waitFor();
+  await page.getByRole('button', { name: 'Next wave…' }).click();
+  await page.getByRole('dialog').getByText('tutti release promote 1').waitFor();
+  await page.getByRole('button', { name: /^Begin wave 2, \d+ nodes$/ }).click();
+  await page.locator('h1').getByText(/^done/).waitFor({ timeout: 40_000 });
+  await page.getByRole('button', { name: 'Roll back…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('vanish from the catalogs').waitFor();
+  await dialog.getByRole('list', { name: 'What changes' }).getByText('User[app]').waitFor();
+  await dialog.getByText('tutti rollback --release 1').waitFor();
+  await dialog.getByRole('button', { name: /^Roll back \d+ nodes$/ }).click();
+  await page.waitForURL(/\/releases\/2/);
+  await page.locator('h1').getByText(/^done/).waitFor({ timeout: 40_000 });
+});
+
 await journey('events come while one looks', async () => {
   await page.goto(`${base}/events`);
   await settled(page);
   await page.locator('.grid-row').first().waitFor();
   await page.getByRole('button', { name: 'Freeze' }).click();
   await page.getByRole('button', { name: /Go on, \+/ }).waitFor();
+});
+
+await journey('a request for a certificate is signed, and the certificate revoked', async () => {
+  await page.goto(`${base}/certificates?state=requested`);
+  await page.getByRole('button', { name: 'Open new-1.waits.test' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Sign…' }).click();
+  await dialog.getByText('tutti ca sign new-1.waits.test').waitFor();
+  await dialog.getByRole('button', { name: 'Sign', exact: true }).click();
+  await page.getByText('No request waits').waitFor();
+  await page.goto(`${base}/certificates?name=new-1.waits.test`);
+  await dialog.getByRole('button', { name: 'Revoke…' }).click();
+  await dialog.getByText('tutti ca revoke new-1.waits.test').waitFor();
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.goto(`${base}/certificates?state=revoked`);
+  await page.getByRole('button', { name: 'Open new-1.waits.test' }).waitFor();
+});
+
+await journey('a user is made, given a role, and the log says so', async () => {
+  await page.goto(`${base}/access`);
+  await page.getByRole('button', { name: 'New user…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('olga');
+  await dialog.getByLabel('viewer').check();
+  await dialog.getByText('tutti user create olga --role viewer --no-password').waitFor();
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Open olga' }).click();
+  await dialog.getByLabel('operator').check();
+  await dialog.getByText('tutti user edit olga --add-role operator').waitFor();
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await page.getByText('viewer, operator').or(page.getByText('operator, viewer')).first().waitFor();
+  await page.goto(`${base}/audit?operation=${encodeURIComponent('user.*')}`);
+  await page
+    .getByRole('table', { name: /Audit log/ })
+    .getByRole('button', { name: 'user.edit' })
+    .first()
+    .click();
+  await dialog.getByText('olga').first().waitFor();
+});
+
+await journey('a token is made, shown once, and revoked', async () => {
+  await page.goto(`${base}/access?view=tokens`);
+  await page.getByRole('button', { name: 'New token…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Label').fill('ci');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByText(/^tutti_/).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Revoke… ci' }).click();
+  await dialog.getByText('Whoever has the token is refused').waitFor();
+  await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByRole('button', { name: 'Revoke… ci' }).waitFor({ state: 'detached' });
+});
+
+await journey('a policy judges a preview, and a freeze begins', async () => {
+  await page.goto(`${base}/policies`);
+  await page.getByRole('button', { name: 'New policy…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('services-stay');
+  await dialog.getByLabel('When').fill('change.kind == "removed" and change.type == "Service"');
+  await dialog.getByText('warn').click();
+  await dialog.getByLabel('Message').fill('a service is forgotten');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Open services-stay' }).waitFor();
+  await page.goto(`${base}/previews/1`);
+  await page.getByText('services-stay: a service is forgotten').waitFor();
+  await page.goto(`${base}/policies?view=freezes`);
+  await page.getByRole('button', { name: 'New freeze…' }).click();
+  await dialog.getByLabel('Name').fill('nights');
+  await dialog.getByText('Every week').click();
+  await dialog.getByRole('textbox', { name: 'When' }).fill('daily 00:00-23:59');
+  await dialog.getByLabel('Why').fill('nobody is there');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.getByRole('button', { name: 'Remove… nights' }).click();
+  await dialog.getByText('tutti policy freeze delete nights').waitFor();
+  await dialog.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByText('No freezes yet').waitFor();
+});
+
+await journey('compiling is paused, and goes on', async () => {
+  await page.goto(`${base}/queue`);
+  await page.getByRole('button', { name: 'Pause…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Why').fill('the disk is slow');
+  await dialog.getByText("tutti compile pause --reason 'the disk is slow'").waitFor();
+  await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
+  await page.getByText('the disk is slow').waitFor();
+  await page.getByRole('button', { name: 'Go on…' }).click();
+  await dialog.getByRole('button', { name: 'Go on', exact: true }).click();
+  await page.getByText('the disk is slow').waitFor({ state: 'detached' });
 });
 
 await journey('pages that are not there, and things that are not', async () => {
@@ -175,18 +342,38 @@ const pages = [
   [`/nodes/${red}?tab=resources`, red],
   [`/nodes/${red}?tab=facts`, red],
   [`/nodes/${red}?tab=runs`, red],
+  ['/versions', 'Versions'],
+  ['/versions?environment=staging&view=mistakes', 'Versions'],
+  ['/versions?view=sources', 'Versions'],
+  ['/previews', 'Previews'],
+  ['/previews/1', /eight workers/],
+  ['/previews/1?view=nodes&state=failed', /eight workers/],
+  [`/previews/1?view=nodes&node=${named}`, /eight workers/],
+  ['/previews/1?view=warnings', /eight workers/],
+  ['/releases', 'Releases'],
+  ['/releases/1', /eight workers/],
+  ['/releases/1?view=log', /eight workers/],
   ['/jobs', 'Jobs'],
   ['job', ''],
   ['/events', 'Events'],
+  ['/queue', 'Compile queue'],
+  ['/policies', 'Policies and freezes'],
+  ['/policies?view=freezes', 'Policies and freezes'],
+  ['/certificates', 'Certificates'],
+  ['/access', 'Access'],
+  ['/access?view=roles&name=viewer', 'Access'],
+  ['/access?view=tokens', 'Access'],
+  ['/audit', 'Audit log'],
+  ['/about', 'About'],
 ];
 
 /** Prints the command line that the page shows. TestConsole runs it. */
-async function tellCommand() {
-  process.stdout.write(`command: ${await page.getByTestId('command').locator('code').innerText()}\n`);
+async function tellCommand(within = page) {
+  process.stdout.write(`command: ${await within.getByTestId('command').locator('code').last().innerText()}\n`);
 }
 
 for (const theme of ['light', 'dark']) {
-  await journey(`every page in the ${theme} theme has no serious finding, and fits 390 pixels`, async () => {
+  await journey(`every page in the ${theme} theme has no serious finding, and fits its window`, async () => {
     await page.emulateMedia({ colorScheme: theme });
     const found = [];
     for (const [path, name] of pages) {
@@ -195,9 +382,11 @@ for (const theme of ['light', 'dark']) {
       if (name) await page.getByRole('heading', { name, level: 1 }).waitFor();
       if (theme === 'light' && path !== '/') await tellCommand(); // the overview is of several commands
       found.push(...(await findings(page)).map((f) => `${path}: ${f}`));
-      await page.setViewportSize({ width: 390, height: 800 });
-      const wide = await overflows(page);
-      if (wide) found.push(`${path} at 390 pixels: ${wide}`);
+      for (const width of [390, 600, 1024]) {
+        await page.setViewportSize({ width, height: 800 });
+        const wide = await overflows(page);
+        if (wide) found.push(`${path} at ${width} pixels: ${wide}`);
+      }
       await page.setViewportSize({ width: 1280, height: 800 });
     }
     assert.deepEqual(found, []);

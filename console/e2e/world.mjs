@@ -56,7 +56,11 @@ export async function findings(page) {
 export async function overflows(page) {
   return page.evaluate(() => {
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-    return wide > 1 ? `the page is ${wide} pixels wider than the window` : '';
+    const lists = [...document.querySelectorAll('.grid')]
+      .map((list) => list.scrollWidth - list.clientWidth)
+      .filter((more) => more > 1);
+    if (wide > 1) return `the page is ${wide} pixels wider than the window`;
+    return lists.length > 0 ? `columns of a list are cut off by ${lists.join(', ')} pixels` : '';
   });
 }
 

@@ -15,8 +15,8 @@ var agentCommand = noun{
 }
 
 // agentSettings are those of the agent.
-func agentSettings() settings {
-	return settings{
+func agentSettings() settable {
+	return settable{
 		defaults: agent.Default(), command: "tutti agent run", prefix: "TUTTI_AGENT_",
 		foreign: []string{"TUTTI_AGENT_CONFIG", "TUTTI_AGENT_TOKEN"}, rewrite: agent.PXPAgentNames,
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
@@ -22,13 +23,13 @@ var backupCommand = noun{
 
 // serverFlags name the server whose files a command opens itself.
 func serverFlags(f flagSet, config *string) {
-	f.String("data", server.Default().Data, "the server's data directory (TUTTI_DATA)")
+	f.String("data", settings.Default().Data, "the server's data directory (TUTTI_DATA)")
 	f.String("database", "", "the server's database, if it is PostgreSQL (TUTTI_DATABASE)")
 	f.String("blobs", "", "where its content is, if it is an S3 store (TUTTI_BLOBS)")
 	f.StringVar(config, "config", "", "the server's configuration file (TUTTI_CONFIG)")
 }
 
-func localServer(c *call, path string) (server.Config, error) {
+func localServer(c *call, path string) (settings.Config, error) {
 	return loadConfig(c.app, first(path, c.system.Getenv("TUTTI_CONFIG")), c.cmd.Flags())
 }
 
@@ -55,9 +56,9 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		if err != nil {
 			return err
 		}
-		var settings []byte
+		var file []byte
 		if path := first(in.config, c.system.Getenv("TUTTI_CONFIG")); path != "" {
-			if settings, err = os.ReadFile(path); err != nil {
+			if file, err = os.ReadFile(path); err != nil {
 				return fault.Wrap(fault.Invalid, err, "the configuration file cannot be read: %v", err)
 			}
 		}
@@ -66,7 +67,7 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 			return err
 		}
 		giveWay()
-		r, err := server.Backup(ctx, config, settings, c.args[0], lock, backupProgress(c.app))
+		r, err := server.Backup(ctx, config, file, c.args[0], lock, backupProgress(c.app))
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 var blobsCommand = noun{
@@ -31,10 +32,10 @@ To move a server: copy while it runs, stop it, copy again (that takes seconds), 
 has the commands. Who runs this must be able to read the data directory.`,
 	example: "  tutti blobs copy directory s3://tutti/content --blobs-endpoint https://s3.example.test --blobs-credentials /etc/tutti/s3",
 	flags: func(f flagSet, in *blobsCopyInput) {
-		f.String("data", server.Default().Data, "the server's data directory (TUTTI_DATA)")
+		f.String("data", settings.Default().Data, "the server's data directory (TUTTI_DATA)")
 		f.StringVar(&in.config, "config", "", "the server's configuration file (TUTTI_CONFIG)")
 		f.String("blobs-endpoint", "", "URL of the S3 store (TUTTI_BLOBS_ENDPOINT)")
-		f.String("blobs-region", server.Default().BlobsRegion, "region of the S3 store (TUTTI_BLOBS_REGION)")
+		f.String("blobs-region", settings.Default().BlobsRegion, "region of the S3 store (TUTTI_BLOBS_REGION)")
 		f.String("blobs-ca", "", "file with certificates that the S3 store is known by (TUTTI_BLOBS_CA)")
 		f.String("blobs-credentials", "", "file with the credentials of the S3 store (TUTTI_BLOBS_CREDENTIALS)")
 	},

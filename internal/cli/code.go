@@ -19,7 +19,7 @@ import (
 
 var codeCommand = asking{noun{
 	use: "code", short: "Deploy Puppet code and see what is deployed",
-	verbs: []declared{codeDeploy, codeList, codeVersions, codeStatus, codeRemove, codeSource},
+	verbs: []declared{codeDeploy, codeList, codeVersions, codeShow, codeStatus, codeRemove, codeSource},
 }}
 
 type codeDeployInput struct {

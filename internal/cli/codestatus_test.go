@@ -18,6 +18,7 @@ func TestCodeStatusSaysWhy(t *testing.T) {
 	err := printCodeStatus(print.Printer{Out: &out, Width: 80}, api.CodeStatus{
 		Environment: "production", Nodes: 1, Unknown: 1, Held: 3, Losses: []string{loss},
 		NoFacts: &api.CodeNodes{Nodes: 1, Names: []string{"new-1"}}, Untried: &api.CodeNodes{Nodes: 7, Names: []string{"a", "b"}},
+		Verified: &api.CodeVerified{Same: 3, Differs: 2, Nodes: []string{"web-2.example.test", "web-3.example.test"}},
 	}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,7 @@ func TestCodeStatusSaysWhy(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		": 1 node, 0 current,", "unknown: 1 node sent no facts yet (new-1);", "no catalog was tried yet for 7 nodes (a, b and 5 more);",
+		"ALARM: 2 catalogs are not what plain Puppet gives (web-2.example.test, web-3.example.test): no catalog of this version is used again;",
 		loss + " and 2 more nodes look: tutti catalog held; if it is meant: tutti catalog let NODE",
 	} {
 		if !strings.Contains(text, want) {

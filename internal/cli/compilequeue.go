@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 type compileQueueInput struct {
@@ -24,17 +25,17 @@ code, previewing, background. Within one, environments take turns. An environmen
 compilations take too long again and again is slowed, and said to be.
 
 With --node, --environment or --state: single compilations, the newest first, also
-those that have ended. --state is wanted, running, done or failed; a compilation that
-could not be tried rests, and says why and when it is tried again.`,
+those that have ended. --state is wanted, running, resting, done or failed; a compilation
+that could not be tried rests, and says why and when it is tried again.`,
 	example: `  tutti compile queue
   tutti compile queue --state failed --environment production
   tutti compile queue --node web-1.example.test --limit 5 -o json`,
 	flags: func(f flagSet, in *compileQueueInput) {
 		f.StringVar(&in.request.Node, "node", "", "only compilations of this node")
 		f.StringVarP(&in.request.Environment, "environment", "e", "", "only compilations of this environment")
-		f.StringVar(&in.request.State, "state", "", "only those in this state: wanted, running, done, failed")
+		f.StringVar(&in.request.State, "state", "", "only those in this state: wanted, running (also those that rest), resting, done, failed")
 		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
-		f.offers("state", "wanted", "running", "done", "failed")
+		f.offers("state", "wanted", "running", "resting", "done", "failed")
 	},
 	run: func(ctx context.Context, c *call, in *compileQueueInput) error {
 		if in.limit < 0 {
@@ -106,6 +107,15 @@ func slowedText(s api.CompileSlowed, now time.Time) string {
 	return text + " One that ends in time, or other code, ends this."
 }
 
+// troubleText says in words what waits since it could not be tried.
+func troubleText(t api.CompileTrouble) string {
+	when, state := "as soon as a worker is free", "wanted"
+	if t.Next != nil {
+		when, state = "at "+t.Next.Format(time.RFC3339), "resting"
+	}
+	return fmt.Sprintf("%s to be tried again %s: %s. See: tutti compile queue --state %s", fault.Count(t.Waiting, "compilation"), when, t.Trouble, state)
+}
+
 // hintQueue says in words how the queue stands.
 func hintQueue(to print.Printer, q api.CompileQueueStatus, now time.Time) {
 	for _, p := range q.Pauses {
@@ -113,6 +123,9 @@ func hintQueue(to print.Printer, q api.CompileQueueStatus, now time.Time) {
 	}
 	for _, s := range q.Slowed {
 		to.Hint("%s", slowedText(s, now))
+	}
+	for _, t := range q.Troubles {
+		to.Hint("%s", troubleText(t))
 	}
 	text := fmt.Sprintf("%d wanted, %d running", q.Wanted, q.Running)
 	if q.Resting > 0 {

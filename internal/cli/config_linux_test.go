@@ -18,12 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // load reads settings as the server command does.
-func load(t *testing.T, file string, env, args []string) (server.Config, string, error) {
+func load(t *testing.T, file string, env, args []string) (settings.Config, string, error) {
 	t.Helper()
 	path := ""
 	if file != "" {
@@ -52,7 +53,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := server.Default()
+	want := settings.Default()
 	want.Data, want.Listen, want.Autosign, want.AutosignList = "/env", ":3", "list", []string{"a", "*.b"}
 	want.CompileTimeout, want.MaxLoad, want.DNSAltNames, want.AccessLog, want.CompileWorkers = 90*time.Second, 1.5, []string{"p", "q"}, false, 7
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -197,7 +198,7 @@ func TestImportReadsTheServersSettings(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, "tutti.db")); err != nil {
 		t.Errorf("the settings were not used: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(data, server.TokenFile)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(data, api.TokenFile)); !os.IsNotExist(err) {
 		t.Errorf("the import made a token, so that the first start is not seen as one: %v", err)
 	}
 }

@@ -139,7 +139,7 @@ func (s *jobServer) asks(t *testing.T, line string) (r request) {
 		of(ask.Targets)
 	case s.ordered["action"] != nil:
 		order := sentOrder[api.JobActionRequest](t, s, "action")
-		r.module, r.action, r.texts, r.milliseconds, r.atOnce = order.Module, order.Action, order.Texts, 1000*int64(order.Timeout), order.Concurrency
+		r.module, r.action, r.texts, r.milliseconds, r.atOnce = order.Module, order.Action, order.Texts, 1000*order.Timeout, order.Concurrency
 		of(order.Targets)
 	}
 	if targets.Filter != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // References returns the reference pages that docs/reference holds, by file
@@ -179,7 +179,7 @@ func settingReference() string {
 		"Where the environment and the file differ, the server says which one it uses. Settings marked * follow `SIGHUP`.\n\n| setting | default | meaning |\n|---|---|---|\n")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	serverSettings().flags(flags)
-	for field := range reflect.TypeFor[server.Config]().Fields() {
+	for field := range reflect.TypeFor[settings.Config]().Fields() {
 		key, star := field.Tag.Get("koanf"), ""
 		if field.Tag.Get("reload") != "" {
 			star = " *"

@@ -10,6 +10,8 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/preflight"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 type serverCommandInput struct {
@@ -42,7 +44,7 @@ running (autosign, names in the certificate, retention, log level).`,
 	},
 	below: []declared{serverUsage},
 	run: func(ctx context.Context, c *call, in *serverCommandInput) error {
-		load := func() (server.Config, error) {
+		load := func() (settings.Config, error) {
 			return loadConfig(c.app, first(in.path, c.system.Getenv("TUTTI_CONFIG")), c.cmd.Flags())
 		}
 		config, err := load()
@@ -60,14 +62,14 @@ running (autosign, names in the certificate, retention, log level).`,
 }
 
 // checkServer says what would keep a server from its start. wrong is what is wrong with its settings: then nothing else is looked at.
-func (c *call) checkServer(ctx context.Context, config server.Config, wrong error) error {
+func (c *call) checkServer(ctx context.Context, config settings.Config, wrong error) error {
 	if wrong != nil {
 		if c.printer().ForPrograms() {
 			return errors.Join(print.One(c.printer(), examined{[]checkup.Finding{checkup.Failed("settings", wrong, "")}}, print.Words(findingsText)), wrong)
 		}
 		return wrong
 	}
-	findings := server.Preflight(ctx, config)
+	findings := preflight.Check(ctx, config)
 	if err := print.One(c.printer(), examined{findings}, print.Words(findingsText)); err != nil {
 		return err
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// settings describes the settings of a program that runs: a struct whose fields have the
+// settable describes the settings of a program that runs: a struct whose fields have the
 // tags koanf (the key) and help. Each is a key in a file, a variable and a flag. The tag bare
 // is what the flag of a text means without a value.
-type settings struct {
+type settable struct {
 	defaults any      // the struct
 	command  string   // whose --help lists them
 	prefix   string   // of the variables
@@ -34,7 +34,7 @@ type settings struct {
 }
 
 // flags gives flags one flag for each setting.
-func (s settings) flags(flags *pflag.FlagSet) {
+func (s settable) flags(flags *pflag.FlagSet) {
 	for field, value := range reflect.ValueOf(s.defaults).Fields() {
 		name, help := flagName(field.Tag.Get("koanf")), field.Tag.Get("help")
 		switch v := value.Interface().(type) {
@@ -63,7 +63,7 @@ func (s settings) flags(flags *pflag.FlagSet) {
 func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
 // keys lists every setting.
-func (s settings) keys() []string {
+func (s settable) keys() []string {
 	var keys []string
 	for field := range reflect.TypeOf(s.defaults).Fields() {
 		keys = append(keys, field.Tag.Get("koanf"))
@@ -73,7 +73,7 @@ func (s settings) keys() []string {
 
 // load reads the settings into config, which holds the defaults: the file, if there is a path, then variables,
 // then flags. A name that is no setting is an error that names the nearest place to mend it.
-func (s settings) load(a *app, path string, flags *pflag.FlagSet, config any) error {
+func (s settable) load(a *app, path string, flags *pflag.FlagSet, config any) error {
 	all := koanf.New(".")
 	if path != "" {
 		if err := s.loadFile(all, path); err != nil {
@@ -114,7 +114,7 @@ type settingsFile struct {
 }
 
 // settle takes out the variables over which the file wins, and says which of the two wins wherever they differ and no flag decides.
-func (s settings) settle(a *app, from settingsFile, variables, flags map[string]any) {
+func (s settable) settle(a *app, from settingsFile, variables, flags map[string]any) {
 	for _, key := range s.keys() {
 		value, set := variables[key]
 		if _, decided := flags[key]; !set || decided || !from.Exists(key) || sameSetting(from.Get(key), value) {
@@ -154,7 +154,7 @@ func boolToText(_, to reflect.Kind, value any) (any, error) {
 	return value, nil
 }
 
-func (s settings) loadFile(all *koanf.Koanf, path string) error {
+func (s settable) loadFile(all *koanf.Koanf, path string) error {
 	one := koanf.New(".")
 	if err := one.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
@@ -180,7 +180,7 @@ func (s settings) loadFile(all *koanf.Koanf, path string) error {
 
 // fromEnvironment collects the variables that are settings. Others are
 // left alone: a variable may be meant for another version or another program.
-func (s settings) fromEnvironment(a *app) map[string]any {
+func (s settable) fromEnvironment(a *app) map[string]any {
 	known, found := s.keys(), map[string]any{}
 	for _, entry := range a.system.Env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -197,14 +197,14 @@ func (s settings) fromEnvironment(a *app) map[string]any {
 	return found
 }
 
-func (s settings) isForeign(name string) bool {
+func (s settable) isForeign(name string) bool {
 	return slices.ContainsFunc(s.foreign, func(other string) bool {
 		return name == other || strings.HasSuffix(other, "_") && strings.HasPrefix(name, other)
 	})
 }
 
 // fromFlags collects the settings whose flag was given.
-func (s settings) fromFlags(flags *pflag.FlagSet) map[string]any {
+func (s settable) fromFlags(flags *pflag.FlagSet) map[string]any {
 	known, found := s.keys(), map[string]any{}
 	flags.Visit(func(flag *pflag.Flag) {
 		key := strings.ReplaceAll(flag.Name, "-", "_")

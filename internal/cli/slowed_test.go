@@ -9,6 +9,29 @@ import (
 	"github.com/tutti-project/tutti/api"
 )
 
+// What could not be tried is told with the reason, when it is tried again, and where to see more.
+func TestTroublesAreShown(t *testing.T) {
+	t.Parallel()
+	next := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var out, hints bytes.Buffer
+	a := &app{system: System{Out: &out, Err: &hints}}
+	err := showQueue(a.printer(), api.CompileQueueStatus{Resting: 3, Wanted: 1, Troubles: []api.CompileTrouble{
+		{Trouble: "the content store does not answer", Waiting: 3, Next: &next}, {Trouble: "the disk is full", Waiting: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"3 compilations to be tried again at 2026-03-01T12:00:00Z: the content store does not answer. See: tutti compile queue --state resting\n",
+		"1 compilation to be tried again as soon as a worker is free: the disk is full. See: tutti compile queue --state wanted\n",
+		"1 wanted, 0 running, 3 resting after trouble\n",
+	} {
+		if !strings.Contains(hints.String(), want) {
+			t.Errorf("%q lacks %q", hints.String(), want)
+		}
+	}
+}
+
 // What is slowed stands in its lanes, and in words with when it goes on and what ends it.
 func TestSlowedEnvironmentsAreShown(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/datadir"
 )
 
 type tokenRotateInput struct{ path string }
@@ -24,7 +24,7 @@ marked in the audit log.`,
 		if err != nil {
 			return err
 		}
-		rotated, err := server.RotateAdmin(config.Data)
+		rotated, err := datadir.RotateAdmin(config.Data)
 		if err != nil {
 			return err
 		}

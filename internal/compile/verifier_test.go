@@ -1,10 +1,12 @@
 package compile_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +58,7 @@ type verifyWorld struct {
 	verifier *compile.Verifier
 	share    float64
 	alarms   []compile.Verification
+	log      bytes.Buffer
 }
 
 func newVerifyWorld(t *testing.T) *verifyWorld {
@@ -63,8 +66,8 @@ func newVerifyWorld(t *testing.T) *verifyWorld {
 	w := &verifyWorld{reuseWorld: newReuseWorld(t), plain: &plain{script: agreeing}}
 	w.verifier = compile.NewVerifier(compile.VerifierParts{
 		Plain: w.plain, Store: w.queue.Verifications, History: w.queue, Reuser: w.reuser, Gate: w.gate, Share: func() float64 { return w.share },
-		AfterDeploy: func() int { return 2 },
-		Alarm:       func(_ context.Context, v compile.Verification) { w.alarms = append(w.alarms, v) },
+		AfterDeploy: func() int { return 2 }, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Alarm: func(_ context.Context, v compile.Verification) { w.alarms = append(w.alarms, v) },
 	}, compile.DefaultVerifier())
 	w.dispatcher.Verifier = w.verifier
 	return w
@@ -119,6 +122,10 @@ func TestADifferenceIsAnAlarmAndStopsReuse(t *testing.T) {
 		v := w.verify(t)
 		if v.Outcome != compile.Differs || v.Count == 0 || len(v.Differences) == 0 || len(w.alarms) != 1 || w.alarms[0].ID != v.ID {
 			t.Errorf("got %+v, alarms %+v", v, w.alarms)
+		}
+		const alarm = `level=ERROR msg="a catalog is not what plain Puppet gives: no catalog of this version is used again" node=a.example`
+		if text := w.log.String(); !strings.Contains(text, alarm) {
+			t.Errorf("the log says %s", text)
 		}
 		if w.plain.count() != 2 {
 			t.Errorf("plain Puppet was asked %d times, want a second time to see whether it agrees with itself", w.plain.count())

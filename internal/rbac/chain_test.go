@@ -1,8 +1,10 @@
 package rbac_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -41,6 +43,44 @@ func TestTextsOfLinesStay(t *testing.T) {
 	if got, want := string(head.Text()), "tutti audit head\n9\nd9\n2026-03-01T11:00:00Z\n"; got != want {
 		t.Errorf("a head: got %q, want %q", got, want)
 	}
+}
+
+// A head is signed at the start, every hour in which something was recorded, and at the end.
+func TestHeadsAreSignedEveryHour(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := rbactest.New()
+		record := func() {
+			t.Helper()
+			if _, err := store.RecordAct(t.Context(), rbac.Entry{At: time.Now(), Actor: "ann", Outcome: rbac.Denied}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		signed := func(when string, want int64) {
+			t.Helper()
+			synctest.Wait()
+			if head, _, err := store.LastHead(t.Context()); err != nil || head.Seq != want {
+				t.Errorf("%s the last head is of line %d, %v, want %d", when, head.Seq, err, want)
+			}
+		}
+		record()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- rbac.NewChain(store, rbactest.Seal{}, slog.New(slog.DiscardHandler)).Run(ctx) }()
+		signed("at the start", 2) // the first line is the log's own
+		record()
+		<-time.After(59 * time.Minute)
+		signed("within the hour", 2)
+		<-time.After(2 * time.Minute)
+		signed("after an hour", 3)
+		<-time.After(5 * time.Hour)
+		record()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		signed("at the end", 4)
+	})
 }
 
 // Whatever is recorded, ended, forgotten and signed in whatever order: the chain is whole. Any one thing that is changed in what a

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
-	"os"
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/cas"
@@ -19,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
@@ -102,7 +102,7 @@ type deployments struct {
 	verifications compile.Verifications
 	engines       *ruby.Engines
 	supplies      supplies
-	config        *atomic.Pointer[Config]
+	config        *atomic.Pointer[settings.Config]
 	log           *slog.Logger
 }
 
@@ -229,14 +229,6 @@ func (d environments) ListEnvironments(ctx context.Context) ([]puppet.Environmen
 		})
 	}
 	return settings, nil
-}
-
-func serverName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "localhost"
-	}
-	return name
 }
 
 // outwardAddress is an address of this machine that others may know it by.

@@ -9,11 +9,12 @@ import (
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 func TestEnvironmentsSayWhereTheirCodeBegins(t *testing.T) {
 	t.Parallel()
-	c := Default()
+	c := settings.Default()
 	c.Data = filepath.Join(t.TempDir(), "data")
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // Whoever may write to the data directory makes another token; the one before ends, and what was revoked stays so. It
@@ -19,9 +21,9 @@ func TestTheAdministratorsTokenIsRotated(t *testing.T) { //nolint:paralleltest /
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	defer signal.Stop(told)
-	p := openParts(t, func(c *Config) { c.AdminTokenLifetime = time.Hour })
+	p := openParts(t, func(c *settings.Config) { c.AdminTokenLifetime = time.Hour })
 	text := func() string {
-		content, err := os.ReadFile(p.data.join(TokenFile))
+		content, err := os.ReadFile(p.data.Join(datadir.TokenFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +40,8 @@ func TestTheAdministratorsTokenIsRotated(t *testing.T) { //nolint:paralleltest /
 	if actor, err := bearer(old); err != nil || !actor.BreakGlass {
 		t.Fatalf("the first token: %+v, %v", actor, err)
 	}
-	rotated, err := RotateAdmin(p.data.path)
-	if err != nil || rotated.Server != os.Getpid() || rotated.File != p.data.join(TokenFile) {
+	rotated, err := datadir.RotateAdmin(p.data.Path)
+	if err != nil || rotated.Server != os.Getpid() || rotated.File != p.data.Join(datadir.TokenFile) {
 		t.Fatalf("%+v, %v", rotated, err)
 	}
 	<-told
@@ -71,7 +73,7 @@ func TestATokenIsRotatedWithoutAServer(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rotated, err := RotateAdmin(dir)
+	rotated, err := datadir.RotateAdmin(dir)
 	info, stat := os.Stat(rotated.File)
 	if err != nil || stat != nil || rotated.Server != 0 || info.Mode().Perm() != 0o600 {
 		t.Errorf("%+v, %v, %v", rotated, err, stat)

@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -53,10 +54,10 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	who, there := p.agents.presence(node)
 	if !there {
 		last, _ := p.agents.register().Last(node)
-		return inventory.Presence{Server: serverName(), Since: last.Since, Until: last.Until, Agent: last.Agent}, false
+		return inventory.Presence{Server: settings.ServerName(), Since: last.Since, Until: last.Until, Agent: last.Agent}, false
 	}
 	return inventory.Presence{
-		Server:   serverName(),
+		Server:   settings.ServerName(),
 		Since:    who.Since,
 		Agent:    who.Agent,
 		Protocol: fmt.Sprintf("PCP %d", who.Version),

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"context"
-	"net"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/target"
 )
@@ -27,36 +24,4 @@ func (p *parts) openAccess() {
 		},
 	})
 	p.audit = rbac.NewAudit(p.store.Audit, p.log.Logger)
-}
-
-// entryOf begins an audit entry with what is known of the request. Whoever asks
-// for it takes over its recording.
-func entryOf(ctx context.Context) rbac.Entry {
-	entry := rbac.Entry{At: time.Now()}
-	if req, ok := ctx.Value(requestKey{}).(*request); ok {
-		req.recorded = true
-		entry.RequestID, entry.Remote = req.id, req.remote
-	}
-	return entry
-}
-
-// refusals records refusals that no handler recorded: of agents' routes.
-type refusals struct{ audit *rbac.Audit }
-
-// record records one. The operation is the route, the object what was asked for.
-func (r refusals) record(ctx context.Context, req *request, route, path string) {
-	if req.recorded {
-		return
-	}
-	entry := entryOf(ctx)
-	entry.ActorKind, entry.Actor, entry.Operation, entry.Object = req.actor.Kind, req.actor.Name, route, path
-	r.audit.Refused(ctx, entry, fault.New(fault.Denied, "%s %s may not ask for this", req.actor.Kind, req.actor.Name))
-}
-
-// hostOf is an address without its port.
-func hostOf(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
-	}
-	return remote
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
 func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	for name, role := range map[fleet.Certname]string{"web-1": "web", "web-2": "web", "db-1": "db"} {
 		facts, _ := json.Marshal(map[string]string{"role": role})
 		if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: facts}); err != nil {
@@ -61,7 +62,7 @@ func TestConditionsThatCannotBe(t *testing.T) {
 // A node that asks for another's catalog is refused, and that is known afterwards.
 func TestRefusalsOfAgentsAreRecorded(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)

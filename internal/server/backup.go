@@ -13,6 +13,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/backup"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
@@ -22,7 +24,7 @@ type Progress func(what string, done, total int64)
 
 // Backup backs up the server of a configuration, whether it runs or not. Settings is the text of
 // its configuration file; nil: it has none.
-func Backup(ctx context.Context, c Config, settings []byte, target string, lock backup.Lock, progress Progress) (backup.Result, error) {
+func Backup(ctx context.Context, c settings.Config, settings []byte, target string, lock backup.Lock, progress Progress) (backup.Result, error) {
 	dir, err := filepath.Abs(c.Data)
 	if err != nil {
 		return backup.Result{}, err
@@ -35,16 +37,11 @@ func Backup(ctx context.Context, c Config, settings []byte, target string, lock 
 	}
 	return backup.Create(ctx, backup.Source{
 		Dir: dir, Settings: settings, Tutti: api.ProgramVersion(), Now: time.Now(), Progress: progress,
-		Records: func(ctx context.Context) (backup.Records, error) { return sql.OpenDump(ctx, records(dir, c)) },
+		Records: func(ctx context.Context) (backup.Records, error) { return sql.OpenDump(ctx, c.Records(dir)) },
 		Blobs: func(ctx context.Context) (backup.Blobs, error) {
 			return contentBeside(ctx, c, c.Blobs, dir)
 		},
 	}, target, lock)
-}
-
-// records is where a server's records are.
-func records(dir string, c Config) sql.Config {
-	return sql.Config{Path: filepath.Join(dir, "tutti.db"), URL: c.Database, Version: api.ProgramVersion()}
 }
 
 // Restored is what became of a restore.
@@ -69,7 +66,7 @@ type RestoreOptions struct {
 // Restore brings a backup back into the data directory and database of a configuration, which
 // must be empty. Jobs and releases that were under way are stopped and paused: time has passed, and
 // somebody has to say that they are still meant.
-func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err error) {
+func Restore(ctx context.Context, c settings.Config, o RestoreOptions) (r Restored, err error) {
 	r = Restored{Share: o.Share, Jobs: []int64{}, Releases: []int64{}}
 	if r.Data, err = filepath.Abs(c.Data); err != nil {
 		return r, err
@@ -80,11 +77,11 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 	if err := backup.CheckKey(o.Source, o.ID, o.Key); err != nil {
 		return r, err
 	}
-	data, err := openDataDir(r.Data)
+	data, err := datadir.Open(r.Data)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, data.close()) }()
+	defer func() { err = errors.Join(err, data.Close()) }()
 	log := newLogger(c, o.Err).Logger
 	blobs, err := fillContent(ctx, c, c.Blobs, r.Data, os.TempDir(), log)
 	if err != nil {
@@ -94,7 +91,7 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 	to := backup.Destination{
 		Dir: r.Data, Share: o.Share, Blobs: blobs, Progress: o.Progress,
 		Loader: func(ctx context.Context, schema backup.Schema) (backup.Loader, error) {
-			return sql.OpenLoader(ctx, records(r.Data, c), schema)
+			return sql.OpenLoader(ctx, c.Records(r.Data), schema)
 		},
 	}
 	if o.Share == backup.Everything || o.Share == backup.OnlyRows {
@@ -105,9 +102,9 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 }
 
 // settle stops jobs and pauses releases that were under way, and forgets what the records knew of a store of content: time has passed there, too.
-func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut io.Writer) error {
+func (r *Restored) settle(ctx context.Context, c settings.Config, h backup.Header, errOut io.Writer) error {
 	log := newLogger(c, errOut)
-	store, err := sql.Open(ctx, records(r.Data, c), log.Logger)
+	store, err := sql.Open(ctx, c.Records(r.Data), log.Logger)
 	if err != nil {
 		return err
 	}
@@ -153,15 +150,15 @@ func (r *Restored) pauseReleases(ctx context.Context, store *sql.Store, why stri
 
 // AcceptDatabase makes the database file of a data directory usable that a server refuses because
 // it was copied without its log, or put in the place of another one.
-func AcceptDatabase(ctx context.Context, c Config) (path string, err error) {
+func AcceptDatabase(ctx context.Context, c settings.Config) (path string, err error) {
 	if c.Database != "" {
 		return "", fault.New(fault.Invalid, "the records are in PostgreSQL: there is no file to accept")
 	}
-	data, err := openUsedDir(c.Data)
+	data, err := datadir.OpenUsed(c.Data)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, data.close()) }()
-	path = data.join("tutti.db")
+	defer func() { err = errors.Join(err, data.Close()) }()
+	path = data.Join("tutti.db")
 	return path, sql.Accept(ctx, path)
 }

@@ -5,10 +5,11 @@ import (
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
-func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
+func (p *parts) openBroker(c settings.Config, access *atomic.Bool) (err error) {
 	in := inbox{jobs: p.jobs, events: p.events, register: p.register, calls: p.calls, catalogue: p.catalogue}
 	p.broker, err = broker.New(broker.Config{
 		Handlers:        in.handlers(),

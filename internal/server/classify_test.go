@@ -11,11 +11,12 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/program/programtest"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
-func openParts(tb testing.TB, change func(*Config)) *parts {
+func openParts(tb testing.TB, change func(*settings.Config)) *parts {
 	tb.Helper()
-	c := Default()
+	c := settings.Default()
 	c.Data = filepath.Join(tb.TempDir(), "data")
 	change(&c)
 	p, err := open(tb.Context(), c, newLogger(c, io.Discard))
@@ -28,7 +29,7 @@ func openParts(tb testing.TB, change func(*Config)) *parts {
 
 func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	facts := []byte(`{"os":{"family":"Debian"}}`)
 	given, err := (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil)
 	if err != nil || given.Classes != nil || given.Parameters != nil || given.Data != nil {
@@ -58,7 +59,7 @@ func TestAnExternalClassifierDecidesInsteadOfGroups(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "classify")
 	program := "#!/bin/sh\ntest \"$1\" = web-1 || exit 0\nprintf 'classes: {ntp: {n: 1.0}}\\nparameters: {site: east}\\nenvironment: test\\n'\n"
 	programtest.Write(t, path, program)
-	p := openParts(t, func(c *Config) { c.ExternalNodeClassifier = path })
+	p := openParts(t, func(c *settings.Config) { c.ExternalNodeClassifier = path })
 	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
 		t.Fatal(err)
 	}

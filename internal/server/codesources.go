@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/code"
@@ -15,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/program/git"
 	"github.com/tutti-project/tutti/internal/program/r10k"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // The bounds of what is fetched for one environment.
@@ -26,19 +26,19 @@ const (
 )
 
 // openSources wires the deploys from git to their neighbours.
-func openSources(ctx context.Context, p *parts, c Config) error {
-	key, err := p.data.sealKey()
+func openSources(ctx context.Context, p *parts, c settings.Config) error {
+	key, err := p.data.Seal()
 	if err != nil {
 		return err
 	}
-	if key, err = key.of("tutti secrets of code sources 1"); err != nil {
+	if key, err = key.Of("tutti secrets of code sources 1"); err != nil {
 		return err
 	}
-	reaches, err := programReaches(c)
+	reaches, err := c.ProgramReaches()
 	if err != nil {
 		return err
 	}
-	kept, trees, private := p.data.join("repositories"), p.data.join("worktrees"), p.data.join("r10k")
+	kept, trees, private := p.data.Join("repositories"), p.data.Join("worktrees"), p.data.Join("r10k")
 	for _, dir := range []string{trees, private} { // of a server that was killed
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("empty a directory for deploys from git: %w", err)
@@ -52,8 +52,8 @@ func openSources(ctx context.Context, p *parts, c Config) error {
 	if err := removeKeys(kept); err != nil {
 		return err
 	}
-	reach := reaches[r10kProgram]
-	reach.Hide = []string{p.data.path}
+	reach := reaches[settings.R10kProgram]
+	reach.Hide = []string{p.data.Path}
 	p.sources, err = source.Open(ctx, source.Parts{
 		Store:        p.store.CodeSources,
 		Sealer:       key,
@@ -116,6 +116,3 @@ func (d sourceDeploys) Deploy(ctx context.Context, of code.Deployment) (code.Ver
 func (d sourceDeploys) Remove(ctx context.Context, env fleet.Environment) error {
 	return d.deployments.RemoveEnvironment(ctx, env)
 }
-
-// r10kPorts are those that modules are fetched from: HTTPS, HTTP and git.
-var r10kPorts = slices.Clip([]int{443, 80, 9418})

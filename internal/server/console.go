@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/protocol/console"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // consoleListener is where browsers come. Agents' listener asks for certificates; this one never does.
@@ -35,7 +36,7 @@ func (p *parts) openConsole(ctx context.Context, opener frontOpener, routes http
 	}
 	l := &consoleListener{server: &http.Server{
 		// Of a login's body this route says how much is taken; of the API's, its own routes say it again.
-		Handler: p.front(route{Handler: pages, bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		Handler: p.front(front.Route{Handler: pages, Bytes: api.MaxLogin}, access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxBrowserHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}}
 	scheme := "https"
@@ -59,13 +60,13 @@ func (p *parts) openConsole(ctx context.Context, opener frontOpener, routes http
 const maxBrowserHeaderBytes = 64 << 10
 
 // consoleAddress is how people reach the console: as the settings say, or by the name that is in the certificate.
-func consoleAddress(c Config, scheme string, address net.Addr) string {
+func consoleAddress(c settings.Config, scheme string, address net.Addr) string {
 	if c.ConsoleURL != "" {
 		return strings.TrimSuffix(c.ConsoleURL, "/")
 	}
 	host := clientHost(address)
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host = fmt.Sprintf("%s:%d", serverName(), tcp.Port)
+		host = fmt.Sprintf("%s:%d", settings.ServerName(), tcp.Port)
 	}
 	return scheme + "://" + host
 }
@@ -76,22 +77,4 @@ func consoleAt(listeners *atomic.Pointer[openListeners]) string {
 		return d.console.Load().address
 	}
 	return ""
-}
-
-// checkConsole returns an Invalid fault for settings of the console that cannot be used.
-func (c Config) checkConsole() error {
-	if c.ConsoleURL != "" && !strings.HasPrefix(c.ConsoleURL, "https://") && !strings.HasPrefix(c.ConsoleURL, "http://") {
-		return bad("console_url", "%q does not begin with https:// or http://", c.ConsoleURL)
-	}
-	if c.ConsoleListen == "" {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(c.ConsoleListen)
-	if err != nil {
-		return bad("console_listen", "%q is not HOST:PORT or :PORT", c.ConsoleListen)
-	}
-	if address, err := netip.ParseAddr(host); c.ConsolePlain && host != "localhost" && (err != nil || !address.IsLoopback()) {
-		return bad("console_plain", "without TLS the console is served on the loopback only, as on 127.0.0.1:8143; console_listen is %q", c.ConsoleListen)
-	}
-	return nil
 }

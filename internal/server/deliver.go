@@ -6,13 +6,14 @@ import (
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
 // openDeliver wires the deliver core to its neighbours, and the flow of nodes that check in.
 func (p *parts) openDeliver() {
 	p.members = target.Groups{Classifier: p.groups, Nodes: p.store.Nodes}
-	p.results = &checkin.Results{Shown: p.store.Catalogs, Rows: p.store.Deliveries, Documents: documents{p.blobs}, Server: serverName()}
+	p.results = &checkin.Results{Shown: p.store.Catalogs, Rows: p.store.Deliveries, Documents: documents{p.blobs}, Server: settings.ServerName()}
 	p.deliver = deliver.NewService(deliver.Parts{
 		Store: p.store.Deliveries, Groups: p.members, Promoter: p.results, Now: time.Now, Log: p.log.Logger,
 		Setting:   func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) },
@@ -41,7 +42,7 @@ func (p *parts) openCheckin() {
 		Catalogs:     p.catalogs,
 		Documents:    documents{p.blobs},
 		Packs:        p.packs,
-		Server:       serverName(),
+		Server:       settings.ServerName(),
 		Now:          time.Now,
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // deliverWorld is a server without its doors that compiles one small manifest.
@@ -32,9 +33,9 @@ type deliverWorld struct {
 
 const heldNode fleet.Certname = "web-1.example"
 
-func newDeliverWorld(t *testing.T, change ...func(*Config)) *deliverWorld {
+func newDeliverWorld(t *testing.T, change ...func(*settings.Config)) *deliverWorld {
 	t.Helper()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.CompileWorkers, c.MaxLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 1, 0, false, 0
 	for _, f := range change {
 		f(&c)

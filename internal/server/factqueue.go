@@ -12,11 +12,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // openFactQueue wires what takes facts apart from runs.
-func (p *parts) openFactQueue(ctx context.Context, c Config) (err error) {
+func (p *parts) openFactQueue(ctx context.Context, c settings.Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
 		Store:     p.store.FactQueue,
 		Inventory: factShelf{p.places, p.trust, p.store.Facts, p.log.Logger},
@@ -42,7 +43,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 		return factqueue.Stored{}, err
 	}
 	facts := inventory.FactSet{
-		Origin:   inventory.Origin{Producer: serverName(), ProducedAt: set.AcceptedAt},
+		Origin:   inventory.Origin{Producer: settings.ServerName(), ProducedAt: set.AcceptedAt},
 		Certname: set.Node, Environment: env, Values: set.Values, Arrangement: set.Arrangement, Digest: set.Digest,
 		Timestamp: set.Timestamp, ReceivedAt: set.AcceptedAt, Number: set.Number,
 	}

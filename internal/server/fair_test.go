@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // endless is code whose catalogs never end: a function that loops in Ruby, where Puppet cannot stop it. It sleeps between, to leave the processors to others.
@@ -55,7 +56,7 @@ func TestEndlessLoopsDoNotHoldUpOthers(t *testing.T) {
 	}{"two workers": {2, compile.Waited}, "one worker": {1, compile.Waited}, "previews": {2, compile.Previewing}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newDeliverWorld(t, func(c *Config) {
+			w := newDeliverWorld(t, func(c *settings.Config) {
 				c.CompileWorkers, c.CompileSlice, c.CompilePatience = tt.workers, 3*time.Second, 90*time.Second
 			})
 			w.deploy(manifest("fair"))
@@ -73,7 +74,7 @@ func TestEndlessLoopsDoNotHoldUpOthers(t *testing.T) {
 // A check of a deploy compiles the same loop: catalogs have workers of their own.
 func TestACheckThatNeverEndsHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	w := newDeliverWorld(t, func(c *Config) { c.CompilePatience = 90 * time.Second })
+	w := newDeliverWorld(t, func(c *settings.Config) { c.CompilePatience = 90 * time.Second })
 	w.deploy(manifest("checked"))
 	checks := bounded{w.p.ruby, make(chan struct{}, 1)}
 	version := w.deployTo("bad", endless)
@@ -94,7 +95,7 @@ func TestACheckThatNeverEndsHoldsUpNobody(t *testing.T) {
 // Compiles of an environment take too long again and again: it is slowed, shown by name, and free again with other code.
 func TestSlowedEnvironmentIsShown(t *testing.T) {
 	t.Parallel()
-	w := newDeliverWorld(t, func(c *Config) { c.CompileTimeout = 5 * time.Second })
+	w := newDeliverWorld(t, func(c *settings.Config) { c.CompileTimeout = 5 * time.Second })
 	version := w.loops(4, 1, compile.Waited)
 	w.until("it is slowed", func() bool {
 		slow, err := w.p.store.Queue.Slowdowns(t.Context())

@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compiler/worktree"
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
@@ -21,7 +22,7 @@ type housekeeper struct {
 	trees      *worktree.Worktree
 	usages     *usages
 	departures departures
-	config     *atomic.Pointer[Config]
+	config     *atomic.Pointer[settings.Config]
 	log        *slog.Logger
 }
 

@@ -13,11 +13,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 func TestOldVersionsAreForgotten(t *testing.T) {
 	t.Parallel()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.VersionRetention = filepath.Join(t.TempDir(), "data"), 24*time.Hour
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {
@@ -48,7 +49,7 @@ func wantVersions(t *testing.T, p *parts, want int) {
 
 func TestNodesExpireAndArePurged(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	now := time.Now()
 	for i := range 2*purgeBatch + 1 {
 		name := fleet.Certname(fmt.Sprintf("n%d.example", i))
@@ -64,7 +65,7 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 	never := keep
 	never.NodeTTL, never.NodePurgeTTL = 0, 0
 	for _, step := range []struct {
-		config        Config
+		config        settings.Config
 		at            time.Duration
 		left, expired int
 	}{
@@ -96,7 +97,7 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 // Older reports are kept in short, where a time for that is set, and who asks for them is told.
 func TestOlderReportsAreKeptInShort(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(c *Config) { c.ReportDetailRetention = 24 * time.Hour })
+	p := openParts(t, func(c *settings.Config) { c.ReportDetailRetention = 24 * time.Hour })
 	now := time.Now()
 	for age, name := range map[time.Duration]string{30 * time.Hour: "old", 20 * time.Hour: "recent", time.Hour: "newest"} {
 		at := now.Add(-age)

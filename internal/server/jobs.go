@@ -12,13 +12,14 @@ import (
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/schedule"
 	"github.com/tutti-project/tutti/internal/job/submit"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
 // openJobs wires the job core to its neighbours.
-func (p *parts) openJobs(c Config) error {
-	key, err := p.data.sealKey()
+func (p *parts) openJobs(c settings.Config) error {
+	key, err := p.data.Seal()
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -29,16 +31,16 @@ import (
 type orderer struct {
 	*parts
 	t       testing.TB
-	config  Config
+	config  settings.Config
 	out     io.Writer
 	stop    context.CancelFunc
 	ended   chan error
 	serving sync.WaitGroup
 }
 
-func newOrderer(tb testing.TB, out io.Writer, changes ...func(*Config)) *orderer {
+func newOrderer(tb testing.TB, out io.Writer, changes ...func(*settings.Config)) *orderer {
 	tb.Helper()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.JobReconnect, c.LogLevel = filepath.Join(tb.TempDir(), "data"), time.Millisecond, "debug"
 	for _, change := range changes {
 		change(&c)
@@ -258,7 +260,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		}
 	}
 	nowhere("while it runs")
-	if info, err := os.Stat(filepath.Join(s.config.Data, sealFile)); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(s.config.Data, datadir.SealFile)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key: %v, %v", info, err)
 	}
 	sealed, err := s.store.Jobs.Sealed(t.Context(), j.ID)
@@ -270,41 +272,6 @@ func TestSecretsAreNowhere(t *testing.T) {
 	nowhere("when it has ended")
 	if sealed, err := s.store.Jobs.Sealed(t.Context(), j.ID); err != nil || len(sealed) > 0 {
 		t.Errorf("when it has ended %d bytes are sealed, %v", len(sealed), err)
-	}
-}
-
-func TestSeal(t *testing.T) {
-	t.Parallel()
-	dir := dataDir{path: t.TempDir()}
-	key, err := dir.sealKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := key.Seal([]byte("secret"))
-	if err != nil || bytes.Contains(text, []byte("secret")) {
-		t.Fatalf("%q, %v", text, err)
-	}
-	again, err := dir.sealKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plain, err := again.Open(text); err != nil || string(plain) != "secret" {
-		t.Errorf("after a restart: %q, %v", plain, err)
-	}
-	if other, err := key.Seal([]byte("secret")); err != nil || bytes.Equal(other, text) {
-		t.Error("the same text is sealed in the same way twice")
-	}
-	text[len(text)-1]++
-	for _, bad := range [][]byte{text, nil, []byte("short")} {
-		if _, err := key.Open(bad); fault.Of(err) != fault.Invalid || err == nil {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-	if err := os.WriteFile(dir.join(sealFile), []byte("half a k"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dir.sealKey(); fault.Of(err) != fault.Invalid || err == nil {
-		t.Errorf("a broken key: %v", err)
 	}
 }
 

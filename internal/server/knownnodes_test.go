@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // A connected node is a node: it is listed, once and in order, whatever the pages are, and shown before anything is stored of it.
@@ -107,7 +108,7 @@ func TestNodesThatLeaveEndTheirRuns(t *testing.T) {
 // While a node is away its runs say since when, and no more when it is back.
 func TestARunSaysThatItsNodeIsAway(t *testing.T) {
 	t.Parallel()
-	s := newOrderer(t, io.Discard, func(c *Config) { c.JobReconnect, c.JobPollInterval = time.Hour, 100*time.Millisecond })
+	s := newOrderer(t, io.Discard, func(c *settings.Config) { c.JobReconnect, c.JobPollInterval = time.Hour, 100*time.Millisecond })
 	holds := make(chan struct{})
 	a := newAgent("n.example", manner{holds: holds})
 	l := a.join(t, s.broker, &s.serving)

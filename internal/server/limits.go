@@ -12,10 +12,13 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/rate"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // current tells what the settings say now. Others ask it each time, because a reload replaces the settings.
-type current struct{ config *atomic.Pointer[Config] }
+type current struct {
+	config *atomic.Pointer[settings.Config]
+}
 
 // backupRules are the settings of the filebucket.
 func (s current) backupRules() puppet.BackupRules {
@@ -53,15 +56,15 @@ func (s current) puppetDBClients(next http.Handler) http.Handler {
 	})
 }
 
-func factsRate(c *Config) *rate.Rule {
+func factsRate(c *settings.Config) *rate.Rule {
 	return perMinute(c.FactsPerMinute, "facts", "facts_per_minute")
 }
 
-func reportsRate(c *Config) *rate.Rule {
+func reportsRate(c *settings.Config) *rate.Rule {
 	return perMinute(c.ReportsPerMinute, "reports", "reports_per_minute")
 }
 
-func renewalRate(c *Config) *rate.Rule {
+func renewalRate(c *settings.Config) *rate.Rule {
 	times := strconv.Itoa(c.RenewalsPerDay)
 	return rate.Per(24*time.Hour, c.RenewalsPerDay, "%s renews its certificate more than "+times+" times a day (setting renewals_per_day)")
 }

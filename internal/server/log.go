@@ -3,6 +3,8 @@ package server
 import (
 	"io"
 	"log/slog"
+
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // logger is a log whose level can change while it is used.
@@ -11,7 +13,7 @@ type logger struct {
 	level *slog.LevelVar
 }
 
-func newLogger(c Config, out io.Writer) logger {
+func newLogger(c settings.Config, out io.Writer) logger {
 	level := new(slog.LevelVar)
 	options := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler = slog.NewTextHandler(out, options)

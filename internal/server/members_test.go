@@ -17,13 +17,14 @@ import (
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // One evaluator decides: the nodes of a group are those that a compilation would
 // find in it.
 func TestMembersAreThoseThatClassificationFinds(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	var names []fleet.Certname
 	for i := range 12 {
 		name := fleet.Certname(fmt.Sprint("web-", i))
@@ -86,7 +87,7 @@ func enrolled(t *testing.T, p *parts, name fleet.Certname) {
 
 // BenchmarkMembers asks which of 20 000 nodes are in a group that is below another.
 func BenchmarkMembers(b *testing.B) {
-	p := openParts(b, func(*Config) {})
+	p := openParts(b, func(*settings.Config) {})
 	const nodes = 20_000
 	names := make([]fleet.Certname, nodes)
 	var saving errgroup.Group

@@ -7,12 +7,16 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/e2e/truth"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 )
@@ -206,12 +210,33 @@ func TestVerifyFindsWhatStandsAlthoughItIsOld(t *testing.T) {
 			s.deploy()
 			s.served()
 			s.verified("web1.example", compile.Differs, story.stale)
-			_, status, err := s.p.deployments().Status(t.Context(), "production")
-			s.must(err)
-			if len(status.Wrong) != 1 || status.Wrong[0] != "web1.example" {
-				t.Errorf("the version's status names %v", status.Wrong)
-			}
+			s.alarmed("web1.example")
 		})
+	}
+}
+
+// alarmed looks for the alarm about a node's catalog wherever people look.
+func (s *truthServer) alarmed(node fleet.Certname) {
+	s.t.Helper()
+	_, status, err := s.p.deployments().Status(s.t.Context(), "production")
+	s.must(err)
+	if len(status.Wrong) != 1 || status.Wrong[0] != node {
+		s.t.Errorf("the version's status names %v", status.Wrong)
+	}
+	page, err := s.p.events.Events(s.t.Context(), event.Filter{Kinds: []string{event.Alarm}, Limit: 10})
+	s.must(err)
+	if len(page.Events) != 1 || page.Events[0].Node != node || !strings.Contains(page.Events[0].Message, "is not what plain Puppet gives") {
+		s.t.Errorf("the alarms among events are %+v", page.Events)
+	}
+	w := httptest.NewRecorder()
+	s.p.metrics.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	if !strings.Contains(w.Body.String(), "\ntutti_verify_differs_total 1\n") {
+		s.t.Error("the metrics count no difference")
+	}
+	before := s.p.reuser.Stats().Reused
+	s.served()
+	if after := s.p.reuser.Stats().Reused; after != before {
+		s.t.Errorf("%d catalogs of the version were used again after the alarm", after-before)
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // Clients of Puppet Enterprise read every error as JSON, also of what is not here.
 func TestWhatIsNotServedSaysSoInJSON(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/program/cell"
 	"github.com/tutti-project/tutti/internal/program/hook"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // operator runs the operator's programs that the settings name. Each kind has turns of its own: strangers make the autosign policy run,
@@ -22,17 +24,17 @@ type operator struct {
 	signers     *hook.Runner // of the autosign policy
 	trusters    *hook.Runner // of external trusted data
 	classifiers *hook.Runner // of the external node classifier
-	config      *atomic.Pointer[Config]
+	config      *atomic.Pointer[settings.Config]
 }
 
 // openOperator makes it, with an empty directory for the cells that the programs run in.
-func openOperator(data *dataDir, cells *cell.Keeper, config *atomic.Pointer[Config], log *slog.Logger) (operator, error) {
+func openOperator(data *datadir.Dir, cells *cell.Keeper, config *atomic.Pointer[settings.Config], log *slog.Logger) (operator, error) {
 	c := config.Load()
-	reaches, err := programReaches(*c)
+	reaches, err := c.ProgramReaches()
 	if err != nil {
 		return operator{}, err
 	}
-	dir := data.join("programs")
+	dir := data.Join("programs")
 	if err := os.RemoveAll(dir); err != nil { // of a server that was killed
 		return operator{}, fmt.Errorf("empty the directory of programs: %w", err)
 	}
@@ -43,20 +45,20 @@ func openOperator(data *dataDir, cells *cell.Keeper, config *atomic.Pointer[Conf
 		cfg := hook.Config{Log: log}
 		if cell.Mode(c.ProgramIsolation) != cell.Off {
 			cfg.Cells, cfg.Reach, cfg.Dir = cells, reaches[name], dir
-			cfg.Reach.Hide = []string{data.path}
+			cfg.Reach.Hide = []string{data.Path}
 		}
 		return hook.New(cfg)
 	}
 	return operator{
-		signers:     runner(autosignProgram),
-		trusters:    runner(trustedProgram),
-		classifiers: runner(classifierProgram),
+		signers:     runner(settings.AutosignProgram),
+		trusters:    runner(settings.TrustedProgram),
+		classifiers: runner(settings.ClassifierProgram),
 		config:      config,
 	}, nil
 }
 
 // autosignPolicy says which requests are signed at once.
-func (o operator) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
+func (o operator) autosignPolicy(c settings.Config) (pki.AutosignPolicy, error) {
 	switch c.Autosign {
 	case "off":
 		return pki.AutosignPolicy{}, nil
@@ -65,25 +67,25 @@ func (o operator) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
 	case "list":
 		policy := pki.AutosignPolicy{Names: c.AutosignList}
 		if err := policy.Check(); err != nil {
-			return pki.AutosignPolicy{}, bad("autosign_list", "%s", fault.Detail(err))
+			return pki.AutosignPolicy{}, settings.Bad("autosign_list", "%s", fault.Detail(err))
 		}
 		return policy, nil
 	}
 	program, err := o.signers.Autosign(c.Autosign)
 	if err != nil {
-		return pki.AutosignPolicy{}, bad("autosign", "%s", fault.Detail(err))
+		return pki.AutosignPolicy{}, settings.Bad("autosign", "%s", fault.Detail(err))
 	}
 	return pki.AutosignPolicy{Decide: program.Decide}, nil
 }
 
 // checkTruster refuses a program for external trusted data that cannot be run, at
 // the start rather than at the first node.
-func (o operator) checkTruster(c Config) error {
+func (o operator) checkTruster(c settings.Config) error {
 	if c.TrustedExternalCommand == "" {
 		return nil
 	}
 	if _, err := o.trusters.TrustedExternal(c.TrustedExternalCommand); err != nil {
-		return bad("trusted_external_command", "%s", fault.Detail(err))
+		return settings.Bad("trusted_external_command", "%s", fault.Detail(err))
 	}
 	return nil
 }
@@ -116,12 +118,12 @@ func (o operator) nodeClassifier() (classify.Program, error) {
 
 // checkNodeClassifier refuses a program that cannot be run, at the start rather
 // than at the first node.
-func (o operator) checkNodeClassifier(c Config) error {
+func (o operator) checkNodeClassifier(c settings.Config) error {
 	if c.ExternalNodeClassifier == "" {
 		return nil
 	}
 	if _, err := o.classifiers.NodeClassifier(c.ExternalNodeClassifier); err != nil {
-		return bad("external_node_classifier", "%s", fault.Detail(err))
+		return settings.Bad("external_node_classifier", "%s", fault.Detail(err))
 	}
 	return nil
 }

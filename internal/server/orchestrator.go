@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	orchestratorapi "github.com/tutti-project/tutti/internal/protocol/orchestrator"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 )
@@ -24,8 +25,8 @@ func orchestration(p *parts, own *rest.Handler) *orchestratorapi.Handler {
 		Access:       p.access,
 		Actor:        own.Actor,
 		Audit:        p.audit,
-		Entry:        entryOf,
-		RequestID:    requestID,
+		Entry:        front.Entry,
+		RequestID:    front.RequestID,
 		Now:          time.Now,
 		Stopping:     p.stopping,
 		Log:          p.log.Logger,

@@ -36,9 +36,12 @@ import (
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/backup"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
@@ -46,9 +49,9 @@ import (
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config       atomic.Pointer[Config] // as it is now; SIGHUP replaces it
-	data         *dataDir
-	disk         *disk // of the data directory
+	config       atomic.Pointer[settings.Config] // as it is now; SIGHUP replaces it
+	data         *datadir.Dir
+	disk         *datadir.Disk // of the data directory
 	usages       *usages
 	log          logger
 	metrics      *metrics
@@ -87,7 +90,7 @@ type parts struct {
 	access       *rbac.Access
 	audit        *rbac.Audit
 	chain        *rbac.Chain
-	bodies       *budget
+	bodies       *front.Budget
 	jobs         *job.Service
 	submits      submit.Service
 	schedules    *schedule.Service
@@ -112,8 +115,8 @@ type parts struct {
 
 // open opens the parts in the order in which they need each other. What was
 // opened before a failure is closed.
-func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
-	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
+func open(ctx context.Context, c settings.Config, log logger) (p *parts, err error) {
+	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
 	p.calls = call.New(sender{p.agents}, uuid.NewString)
@@ -122,17 +125,17 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	if p.data, err = openDataDir(c.Data); err != nil {
+	if p.data, err = datadir.Open(c.Data); err != nil {
 		return p, err
 	}
-	p.disk = newDisk(p.data.path)
-	if err = backup.CheckDataDir(p.data.path); err != nil {
+	p.disk = datadir.NewDisk(p.data.Path)
+	if err = backup.CheckDataDir(p.data.Path); err != nil {
 		return p, err
 	}
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
-	p.usages = &usages{path: p.data.path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
+	p.usages = &usages{path: p.data.Path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
 		return p, err
 	}
@@ -144,10 +147,10 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.library = code.NewLibrary(p.store.Versions, p.blobs)
-	if p.trees, err = worktree.New(p.data.join("trees"), p.library, p.blobs); err != nil {
+	if p.trees, err = worktree.New(p.data.Join("trees"), p.library, p.blobs); err != nil {
 		return p, err
 	}
-	if p.cells, err = openCells(ctx, c, p.data.join("cells"), log.Logger); err != nil {
+	if p.cells, err = openCells(ctx, c, p.data.Join("cells"), log.Logger); err != nil {
 		return p, err
 	}
 	if p.operator, err = openOperator(p.data, p.cells, &p.config, log.Logger); err != nil {
@@ -199,8 +202,8 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 }
 
 // openStore opens the store and starts it: the other parts write while they open.
-func (p *parts) openStore(ctx context.Context, c Config) (err error) {
-	p.store, err = sql.Open(ctx, records(p.data.path, c), p.log.Logger)
+func (p *parts) openStore(ctx context.Context, c settings.Config) (err error) {
+	p.store, err = sql.Open(ctx, c.Records(p.data.Path), p.log.Logger)
 	if err != nil {
 		return atTerminal(err)
 	}
@@ -219,17 +222,17 @@ func atTerminal(err error) error {
 	return err
 }
 
-func (p *parts) openCA(ctx context.Context, c Config) error {
+func (p *parts) openCA(ctx context.Context, c settings.Config) error {
 	autosign, err := p.operator.autosignPolicy(c)
 	if err != nil {
 		return err
 	}
-	names, err := oidNames(c.TrustedOIDMappingFile)
+	names, err := c.OIDNames()
 	if err != nil {
 		return err
 	}
 	p.ca, err = pki.Open(ctx, pki.Config{
-		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL, CRLTTL: c.CRLLifetime,
+		Dir: p.data.Join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL, CRLTTL: c.CRLLifetime,
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
 		RequestTTL: c.RequestTTL, MaxWaiting: c.MaxRequests, MaxWaitingOfOne: c.MaxRequestsPerAddress,
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
@@ -249,16 +252,16 @@ func (p *parts) openTrust() {
 }
 
 // openCompiler wires the compile core to its neighbours.
-func (p *parts) openCompiler(c Config) (err error) {
+func (p *parts) openCompiler(c settings.Config) (err error) {
 	slots := c.CompileWorkers
 	if slots == 0 {
 		slots = runtime.NumCPU()
 	}
-	chosen, err := puppetSettings(c)
+	chosen, err := c.PuppetSettings()
 	if err != nil {
 		return err
 	}
-	share, err := percent("compile_environment_share", c.CompileShare)
+	share, err := c.EnvironmentShare()
 	if err != nil {
 		return err
 	}
@@ -266,14 +269,14 @@ func (p *parts) openCompiler(c Config) (err error) {
 	limits := ruby.Config{
 		// Those of deploys' checks are besides: a check of code that never ends takes no worker from catalogs.
 		Workers: slots + most,
-		Dir:     p.data.join("ruby"), Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
+		Dir:     p.data.Join("ruby"), Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20, Settings: chosen,
-		Keeper: p.cells, Hide: []string{p.data.path},
+		Keeper: p.cells, Hide: []string{p.data.Path},
 	}
-	if limits.Grants, limits.Granted, err = grants(c); err != nil {
+	if limits.Grants, limits.Granted, err = c.Grants(); err != nil {
 		return err
 	}
-	engines, err := c.engines(append([]ruby.Engine{}, ruby.FindEngines()...))
+	engines, err := c.EnginesWith(append([]ruby.Engine{}, ruby.FindEngines()...))
 	if err != nil {
 		return err
 	}
@@ -296,7 +299,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if !c.ReuseCatalogs {
 		reuser = nil
 	}
-	settings := compile.DefaultDispatcher(workerName(p.data.path), slots)
+	settings := compile.DefaultDispatcher(workerName(p.data.Path), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
@@ -363,7 +366,7 @@ func (p *parts) close() error {
 		err = errors.Join(err, <-p.stored, p.store.Close())
 	}
 	if p.data != nil {
-		err = errors.Join(err, p.data.close())
+		err = errors.Join(err, p.data.Close())
 	}
 	return err
 }

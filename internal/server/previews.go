@@ -13,11 +13,11 @@ import (
 
 // openPreviews wires the preview core to its neighbours.
 func (p *parts) openPreviews() error {
-	key, err := p.data.sealKey()
+	key, err := p.data.Seal()
 	if err != nil {
 		return err
 	}
-	secret, err := key.derived("tutti names of changes 1")
+	secret, err := key.Derived("tutti names of changes 1")
 	if err != nil {
 		return err
 	}

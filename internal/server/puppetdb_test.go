@@ -14,6 +14,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // untouched is a body that must not be read.
@@ -26,7 +27,7 @@ func (u untouched) Read([]byte) (int, error) {
 
 func TestWhoMayWhatBelowPDB(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(c *Config) { c.PuppetDBClients = []string{"ps-1.example", "board.example"} })
+	p := openParts(t, func(c *settings.Config) { c.PuppetDBClients = []string{"ps-1.example", "board.example"} })
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -41,7 +42,7 @@ func TestJobsOfPxpAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &player{orderer: newOrderer(t, io.Discard, func(c *Config) { c.JobPollInterval = 100 * time.Millisecond }), version: version, now: map[string]string{}}
+			p := &player{orderer: newOrderer(t, io.Discard, func(c *settings.Config) { c.JobPollInterval = 100 * time.Millisecond }), version: version, now: map[string]string{}}
 			for line := range strings.Lines(string(text)) {
 				if !strings.HasPrefix(line, "#") {
 					p.play(strings.TrimSpace(line))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,14 +25,22 @@ const (
 	otherEnvironments = "(others)"
 )
 
+// shownTroubles is how many reasons why compilations wait have figures of their own, and how much of each is told.
+const (
+	shownTroubles    = 5
+	shownTroubleText = 200
+)
+
 // endedWindow is how far back finished compilations are counted.
 const endedWindow = 5 * time.Minute
 
 var (
 	depthFigure   = prometheus.NewDesc("tutti_compile_depth", "Compilations that wait, by priority.", []string{"priority"}, nil)
 	restingFigure = prometheus.NewDesc("tutti_compile_resting", "Compilations that could not be tried and wait to be tried again.", nil, nil)
-	pausedFigure  = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
-	slowedFigure  = prometheus.NewDesc("tutti_compile_slowed", "How many compilations in a row took too long, of each environment that is slowed.",
+	troubleFigure = prometheus.NewDesc("tutti_compile_trouble",
+		"Compilations that wait because an attempt could not be made, by what was wrong, of the troubles with the most.", []string{"trouble"}, nil)
+	pausedFigure = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
+	slowedFigure = prometheus.NewDesc("tutti_compile_slowed", "How many compilations in a row took too long, of each environment that is slowed.",
 		[]string{"environment", "kind"}, nil)
 	environFigure = prometheus.NewDesc("tutti_compile_environment_wanted", "Compilations that wait, of the environments with the most.", []string{"environment"}, nil)
 	agedFigure    = prometheus.NewDesc("tutti_compile_environment_oldest_seconds", "Age of the oldest compilation that waits, of the environments with the most.",
@@ -42,7 +51,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (q queueFigures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{depthFigure, restingFigure, pausedFigure, slowedFigure, environFigure, agedFigure, endedFigure} {
+	for _, d := range []*prometheus.Desc{depthFigure, restingFigure, troubleFigure, pausedFigure, slowedFigure, environFigure, agedFigure, endedFigure} {
 		to <- d
 	}
 }
@@ -59,6 +68,9 @@ func (q queueFigures) Collect(to chan<- prometheus.Metric) {
 	if ended, err := q.queue.Ended(ctx, now.Add(-endedWindow)); err == nil {
 		collectEnded(to, ended)
 	}
+	if troubles, err := q.queue.Troubles(ctx, shownTroubles); err == nil {
+		collectTroubles(to, troubles)
+	}
 	if pauses, err := q.queue.Pauses(ctx); err == nil {
 		for _, p := range pauses[:min(len(pauses), shownEnvironments)] {
 			to <- gaugeOf(pausedFigure, 1, string(p.Environment))
@@ -66,6 +78,17 @@ func (q queueFigures) Collect(to chan<- prometheus.Metric) {
 	}
 	if slowed, err := q.queue.Slowdowns(ctx); err == nil {
 		collectSlowed(to, slowed)
+	}
+}
+
+// collectTroubles adds up what is told in the same words.
+func collectTroubles(to chan<- prometheus.Metric, troubles []compile.Trouble) {
+	rows := map[string]int{}
+	for _, t := range troubles {
+		rows[strings.ToValidUTF8(t.Text[:min(len(t.Text), shownTroubleText)], "")] += t.Rows
+	}
+	for text, n := range rows {
+		to <- gaugeOf(troubleFigure, float64(n), text)
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,26 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
+
+// Reasons are told by name, in few words, and what begins with the same words counts once.
+func TestFiguresOfTroubles(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", shownTroubleText)
+	to := make(chan prometheus.Metric, 9)
+	collectTroubles(to, []compile.Trouble{{Text: "the disk is full", Rows: 2}, {Text: long + "1", Rows: 3}, {Text: long + "2", Rows: 4}})
+	close(to)
+	got := map[string]float64{}
+	for m := range to {
+		var shown dto.Metric
+		if err := m.Write(&shown); err != nil {
+			t.Fatal(err)
+		}
+		got[shown.GetLabel()[0].GetValue()] = shown.GetGauge().GetValue()
+	}
+	if diff := cmp.Diff(map[string]float64{"the disk is full": 2, strings.Repeat("é", shownTroubleText/2): 7}, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
 
 // TestQueueFiguresAreBounded: however many environments there are, few have figures.
 func TestQueueFiguresAreBounded(t *testing.T) {

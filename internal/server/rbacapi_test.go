@@ -9,12 +9,13 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // A token that a client of Puppet Enterprise gets is one of Tutti's: good by either header wherever tokens are, and its end is everywhere.
 func TestATokenOfTheRBACAPIIsGoodEverywhere(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	routes, err := p.routes(p.health())
 	if err != nil {
 		t.Fatal(err)

@@ -9,25 +9,26 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 func TestARefusedReloadChangesNothing(t *testing.T) {
 	t.Parallel()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.Listen = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0"
 	p, d := listening(t, c)
 	before := serverPEM(t, p)
-	for want, spoil := range map[string]func(*Config){
-		"setting autosign:":                func(c *Config) { c.Autosign = "/nowhere/sign" },
-		"setting autosign_list":            func(c *Config) { c.Autosign, c.AutosignList = "list", []string{"not a name"} },
-		"setting trusted_external_command": func(c *Config) { c.TrustedExternalCommand = "/nowhere/external" },
-		"setting external_node_classifier": func(c *Config) { c.ExternalNodeClassifier = "/nowhere/classify" },
-		"the server name":                  func(c *Config) { c.Autosign, c.DNSAltNames = "all", []string{"a b"} },
+	for want, spoil := range map[string]func(*settings.Config){
+		"setting autosign:":                func(c *settings.Config) { c.Autosign = "/nowhere/sign" },
+		"setting autosign_list":            func(c *settings.Config) { c.Autosign, c.AutosignList = "list", []string{"not a name"} },
+		"setting trusted_external_command": func(c *settings.Config) { c.TrustedExternalCommand = "/nowhere/external" },
+		"setting external_node_classifier": func(c *settings.Config) { c.ExternalNodeClassifier = "/nowhere/classify" },
+		"the server name":                  func(c *settings.Config) { c.Autosign, c.DNSAltNames = "all", []string{"a b"} },
 	} {
 		fresh := c
 		fresh.DNSAltNames, fresh.LogLevel, fresh.AccessLog = []string{"more.example.org"}, "debug", false
 		spoil(&fresh)
-		err := p.reload(t.Context(), d, func() (Config, error) { return fresh, nil })
+		err := p.reload(t.Context(), d, func() (settings.Config, error) { return fresh, nil })
 		if err == nil || fault.Of(err) != fault.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -42,13 +43,13 @@ func TestARefusedReloadChangesNothing(t *testing.T) {
 
 func TestAReloadIsApplied(t *testing.T) {
 	t.Parallel()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.Listen = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0"
 	p, d := listening(t, c)
 	before := serverPEM(t, p)
 	fresh := c
 	fresh.DNSAltNames, fresh.AccessLog, fresh.Autosign = []string{"more.example.org"}, false, "all"
-	if err := p.reload(t.Context(), d, func() (Config, error) { return fresh, nil }); err != nil {
+	if err := p.reload(t.Context(), d, func() (settings.Config, error) { return fresh, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if serverPEM(t, p) == before || d.access.Load() || p.config.Load().Autosign != "all" {
@@ -57,7 +58,7 @@ func TestAReloadIsApplied(t *testing.T) {
 }
 
 // listening opens a server up to the moment before it serves.
-func listening(t *testing.T, c Config) (*parts, *openListeners) {
+func listening(t *testing.T, c settings.Config) (*parts, *openListeners) {
 	t.Helper()
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {
@@ -74,7 +75,7 @@ func listening(t *testing.T, c Config) (*parts, *openListeners) {
 
 func serverPEM(t *testing.T, p *parts) string {
 	t.Helper()
-	text, err := os.ReadFile(p.data.join(filepath.Join("ca", "server.pem")))
+	text, err := os.ReadFile(p.data.Join(filepath.Join("ca", "server.pem")))
 	if err != nil {
 		t.Fatal(err)
 	}

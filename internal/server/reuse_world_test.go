@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // reuseWorld is a server without its doors, a control repository with modules of
@@ -48,7 +49,7 @@ var realModules = []string{"concat", "inifile", "ntp", "stdlib"}
 
 func newReuseWorld(t *testing.T) *reuseWorld {
 	t.Helper()
-	c := Default()
+	c := settings.Default()
 	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 2, 0, 0, false, 0
 	c.CatalogHoldBelow, c.CatalogWarnBelow = "off", "off" // a random change may leave no resource; that must be given, too
 	p, err := open(t.Context(), c, newLogger(c, t.Output()))

@@ -1,10 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -16,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
 	codemanagerapi "github.com/tutti-project/tutti/internal/protocol/codemanager"
+	"github.com/tutti-project/tutti/internal/protocol/front"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	orchestratorapi "github.com/tutti-project/tutti/internal/protocol/orchestrator"
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
@@ -24,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/protocol/rbacapi"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
@@ -37,13 +36,13 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	for pattern, handler := range others {
 		mux.Handle(pattern, handler)
 	}
-	return agents.before(mux), nil
+	return agents.Before(mux), nil
 }
 
 // table is the whole machine: what answers where, and how large a body it takes. Who asks is
 // known before (protocol/tls); what they may do is each handler's first question.
-func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
-	c, settings := p.config.Load(), current{&p.config}
+func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front.Route, err error) {
+	c, now := p.config.Load(), current{&p.config}
 	nodes := p.knownNodes()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, CertificateEnds: p.store.Authority, Requests: p.ca.Requests,
@@ -98,10 +97,10 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		AuditReads:         func() bool { return p.config.Load().AuditReads },
 		Scopes:             target.Scopes{Inventory: p.store.Queries},
 		Console:            func() string { return consoleAt(&p.listeners) },
-		Entry:              entryOf,
-		RequestID:          requestID,
-		NoteActor:          noteActor,
-		Streams:            streams,
+		Entry:              front.Entry,
+		RequestID:          front.RequestID,
+		NoteActor:          front.NoteActor,
+		Streams:            front.Streams,
 		Stopping:           p.stopping,
 		Log:                p.log.Logger,
 	})
@@ -119,11 +118,11 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Reports:        heardReports{p.store.Reports, p.events},
 		Bucket:         p.store.Backups,
 		Roles:          p.access.Certificate,
-		Backups:        settings.backupRules,
+		Backups:        now.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
 		PuppetVersion:  p.ruby.DefaultPuppet,
-		CompilerName:   serverName(),
+		CompilerName:   settings.ServerName(),
 		MaxFactsBytes:  c.MaxFactsBytes,
 		MaxReportBytes: c.MaxReportBytes,
 		MaxBackupBytes: c.MaxBackupBytes,
@@ -139,42 +138,42 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Fleet:     classifiedFleet{p.members, p.groups, p.store.Versions},
 		Actor:     own.Actor,
 		Audit:     p.audit,
-		Entry:     entryOf,
-		RequestID: requestID,
+		Entry:     front.Entry,
+		RequestID: front.RequestID,
 		Log:       p.log.Logger,
 	})
 	codeManager := codemanagerapi.New(codemanagerapi.Config{
-		Sources: p.sources, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+		Sources: p.sources, Actor: own.Actor, Audit: p.audit, Entry: front.Entry, RequestID: front.RequestID, Log: p.log.Logger,
 	})
 	people := rbacapi.New(rbacapi.Config{
-		Access: p.access, Audit: p.audit, Actor: own.Actor, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+		Access: p.access, Audit: p.audit, Actor: own.Actor, Entry: front.Entry, RequestID: front.RequestID, Log: p.log.Logger,
 	})
-	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
+	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: front.Entry, Log: p.log.Logger})
 
-	orchestration := route{Handler: orchestration(p, own), bytes: orchestratorapi.MaxBodyBytes + pieceBytes, drained: true}
-	asked := bodiless(puppet)
-	facts := route{Handler: puppet, bytes: puppetapi.CatalogRequestBytes(c.MaxFactsBytes), drained: true}
-	channel := bodiless(p.sockets)
-	agents = prefixes{ // Puppet's protocol, as stock agents speak it
+	orchestration := front.Route{Handler: orchestration(p, own), Bytes: orchestratorapi.MaxBodyBytes + front.PieceBytes, Drained: true}
+	asked := front.Bodiless(puppet)
+	facts := front.Route{Handler: puppet, Bytes: puppetapi.CatalogRequestBytes(c.MaxFactsBytes), Drained: true}
+	channel := front.Bodiless(p.sockets)
+	agents = front.Prefixes{ // Puppet's protocol, as stock agents speak it
 		"/puppet/v3/catalog/":             facts,
 		"/puppet/v3/node/":                asked,
 		"/puppet/v3/facts/":               facts,
-		"/puppet/v3/report/":              {Handler: puppet, bytes: c.MaxReportBytes, drained: true},
+		"/puppet/v3/report/":              {Handler: puppet, Bytes: c.MaxReportBytes, Drained: true},
 		"/puppet/v3/file_metadata/":       asked,
 		"/puppet/v3/file_metadatas/":      asked,
 		"/puppet/v3/file_content/":        asked,
 		"/puppet/v3/static_file_content/": asked,
-		"/puppet/v3/file_bucket_file/":    {Handler: puppet, bytes: c.MaxBackupBytes, streamed: true, drained: true},
+		"/puppet/v3/file_bucket_file/":    {Handler: puppet, Bytes: c.MaxBackupBytes, Streamed: true, Drained: true},
 		"/puppet/v3/environments":         asked,
 		"/puppet/v3/status/":              asked,
 		"/puppet/":                        asked, // what there is not
 	}
 	agents["/orchestrator/"] = orchestration                                      // the paths of clients that mean JSON: a mux answers unclean ones by itself
 	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
-	questions := route{Handler: settings.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
-	others = map[string]route{
+	questions := front.Route{Handler: now.puppetDBClients(own.Require(fleet.QueryRun, pdb)), Bytes: maxSmallBody}
+	others = map[string]front.Route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
-		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: puppetca.MaxBodyBytes},
+		"/puppet-ca/v1/": {Handler: own.Identify(ca), Bytes: puppetca.MaxBodyBytes},
 
 		// The channel to agents: PCP 1 and 2 over websockets.
 		websocket.PathV1: channel,
@@ -183,11 +182,11 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		// What nodes may have (catalogs, modules of actions), and their facts apart from their runs, for tutti agent.
 		node.Prefix + "/": {Handler: node.New(node.Config{
 			Deliveries: p.deliver, Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.blobs, Facts: p.factqueue, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
-			RequestID: requestID, Log: p.log.Logger,
-		}), bytes: c.MaxFactsBytes, drained: true},
+			RequestID: front.RequestID, Log: p.log.Logger,
+		}), Bytes: c.MaxFactsBytes, Drained: true},
 
 		// The files of jobs, for the nodes that they send them to.
-		rest.JobFilePath: bodiless(own.JobFileRoute()),
+		rest.JobFilePath: front.Bodiless(own.JobFileRoute()),
 
 		// What PuppetDB answers and takes.
 		"/pdb/query/v4":  questions,
@@ -195,39 +194,39 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/pdb/meta/v1/":  questions,
 		"/metrics/v2/":   questions,
 		"/pdb/cmd/v1": {
-			Handler: settings.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
-			bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), drained: true,
+			Handler: now.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+			Bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), Drained: true,
 		},
-		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), bytes: maxSmallBody},
+		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), Bytes: maxSmallBody},
 		"/pdb/":          questions, // what there is not
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
-		classifierapi.Prefix + "/": {Handler: classifier, bytes: classifierapi.MaxBodyBytes},
+		classifierapi.Prefix + "/": {Handler: classifier, Bytes: classifierapi.MaxBodyBytes},
 
 		// Deploys from git, as clients of Puppet Enterprise's Code Manager and git servers ask for them.
-		"/code-manager/": {Handler: codeManager, bytes: codemanagerapi.MaxBodyBytes, strangers: codemanagerapi.MaxBodyBytes},
+		"/code-manager/": {Handler: codeManager, Bytes: codemanagerapi.MaxBodyBytes, Strangers: codemanagerapi.MaxBodyBytes},
 
 		// Logins, tokens, users and roles, as clients of Puppet Enterprise ask for them.
-		rbacapi.Prefix + "/": {Handler: people, bytes: rbacapi.MaxBodyBytes},
+		rbacapi.Prefix + "/": {Handler: people, Bytes: rbacapi.MaxBodyBytes},
 
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
-		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
+		"/activity-api/": front.Bodiless(notServed("puppetlabs.activity")),
 
 		// Tutti's own API; its operations are the table api.Operations, with bounds of their own.
-		api.Prefix + "/": {Handler: own, bytes: api.MaxUpload},
+		api.Prefix + "/": {Handler: own, Bytes: api.MaxUpload},
 
 		// Health, open to all, and figures for monitoring.
-		"GET /status/v1/simple":        bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/simple/{name}": bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/services":      bodiless(http.HandlerFunc(h.all)),
-		"/status/v1/services/{name}":   bodiless(http.HandlerFunc(h.one)),
-		"GET /status/v1/services/" + puppetDBStatus: bodiless(
-			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
+		"GET /status/v1/simple":        front.Bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/simple/{name}": front.Bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/services":      front.Bodiless(http.HandlerFunc(h.all)),
+		"/status/v1/services/{name}":   front.Bodiless(http.HandlerFunc(h.one)),
+		"GET /status/v1/services/" + puppetDBStatus: front.Bodiless(
+			now.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
 		),
-		"GET /metrics": bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
+		"GET /metrics": front.Bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 
 		// Everything else: whoever finds this server at a port of Puppet Enterprise reads errors as JSON.
-		"/": bodiless(notServed("tutti")),
+		"/": front.Bodiless(notServed("tutti")),
 	}
 	return agents, others, nil
 }
@@ -237,28 +236,3 @@ const maxSmallBody = 4 << 20
 
 // maxReceivedCatalog is the largest catalog that another server may send, in bytes.
 const maxReceivedCatalog = 64 << 20
-
-// prefixes is handlers by the beginning of the path, as it was sent: a ServeMux
-// cleans paths, but agents name backups by //etc/motd and mean it.
-type prefixes map[string]route
-
-// before answers what begins with one of the prefixes, the longest one, and
-// leaves the rest to next.
-func (p prefixes) before(next http.Handler) http.Handler {
-	ways := make([]way, 0, len(p)+1)
-	for prefix, handler := range p {
-		ways = append(ways, way{prefix, handler})
-	}
-	slices.SortFunc(ways, func(a, b way) int { return cmp.Compare(len(b.prefix), len(a.prefix)) })
-	ways = append(ways, way{"", next})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		i := slices.IndexFunc(ways, func(way way) bool { return strings.HasPrefix(r.URL.Path, way.prefix) })
-		r.Pattern = ways[i].prefix // a mux sets its own
-		ways[i].handler.ServeHTTP(w, r)
-	})
-}
-
-type way struct {
-	prefix  string
-	handler http.Handler
-}

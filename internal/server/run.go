@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,21 +20,24 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
 	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
+	"github.com/tutti-project/tutti/internal/server/datadir"
+	"github.com/tutti-project/tutti/internal/server/preflight"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // Options is what a server gets from its caller besides its settings.
 type Options struct {
-	Load   func() (Config, error) // reads the settings again
-	Hangup <-chan os.Signal       // asks for that
-	Out    io.Writer              // what a newcomer needs to know
-	Err    io.Writer              // the log
+	Load   func() (settings.Config, error) // reads the settings again
+	Hangup <-chan os.Signal                // asks for that
+	Out    io.Writer                       // what a newcomer needs to know
+	Err    io.Writer                       // the log
 }
 
 // Run serves until ctx ends, then stops in order. It returns nil after an
 // orderly stop.
-func Run(ctx context.Context, c Config, o Options) (err error) {
+func Run(ctx context.Context, c settings.Config, o Options) (err error) {
 	log := newLogger(c, o.Err)
-	if err := preflight(ctx, c, log); err != nil {
+	if err := preflight.Start(ctx, c, log.Logger); err != nil {
 		return err
 	}
 	p, err := open(ctx, c, log)
@@ -67,8 +68,8 @@ type openListeners struct {
 }
 
 // listen opens the listener with the server's certificate.
-func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
-	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
+func (p *parts) listen(ctx context.Context, c settings.Config) (*openListeners, error) {
+	certificate, err := p.ca.Server.Certificate(ctx, c.ServerNames())
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	routes, err := p.routes(d.health)
 	if err == nil {
 		d.address = "https://" + clientHost(d.front.Addr())
-		err = p.data.write(AddressFile, d.address+"\n")
+		err = p.data.Write(datadir.AddressFile, d.address+"\n")
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -116,7 +117,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 // frontOpener opens the addresses of the listener, each with the same certificate and bounds.
 type frontOpener struct {
 	ca          *pki.Authority
-	config      Config
+	config      settings.Config
 	certificate tls.Certificate
 	log         *slog.Logger
 	browsers    bool // no client is asked for a certificate
@@ -135,7 +136,7 @@ func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Fr
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --%s", address, err, flag)
 	}
-	exempt, err := c.exempt()
+	exempt, err := c.Exempt()
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
@@ -216,17 +217,6 @@ func (d *openListeners) close() error {
 // agents send it.
 const maxHeaderBytes = 1 << 20
 
-// serverNames is every name that this server may be called by.
-func serverNames(c Config) []string {
-	names := []string{serverName(), "localhost", "127.0.0.1", "::1"}
-	if host, _, err := net.SplitHostPort(c.Listen); err == nil && host != "" && host != "0.0.0.0" && host != "::" {
-		names = append(names, host)
-	}
-	names = append(names, c.DNSAltNames...)
-	slices.Sort(names[1:])
-	return slices.Compact(names)
-}
-
 // clientHost is how commands on this machine reach a listener.
 func clientHost(address net.Addr) string {
 	tcp, ok := address.(*net.TCPAddr)
@@ -259,12 +249,12 @@ func (p *parts) health() *health {
 // serve runs every component until ctx ends or one of them fails, then stops
 // from the outside in.
 func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
-	p.disk.look(time.Now())
-	if err := p.disk.problem(); err != nil {
+	p.disk.Look(time.Now())
+	if err := p.disk.Problem(); err != nil {
 		p.log.ErrorContext(ctx, "the disk is full: this server starts read-only", "err", err)
 	}
-	p.store.Guard(p.disk.admit)
-	p.blobs.Guard(p.disk.admit)
+	p.store.Guard(p.disk.Admit)
+	p.blobs.Guard(p.disk.Admit)
 	running := start(context.WithoutCancel(ctx),
 		stage{
 			"compile workers":       p.ruby.Run,
@@ -307,7 +297,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 		go func() { serving <- l.server.Serve(l.socket) }()
 		p.log.InfoContext(ctx, "serving the console", "address", l.address)
 	}
-	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
+	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.Path)
 
 	var cause error
 	select {
@@ -353,13 +343,13 @@ func (p *parts) reloads(ctx context.Context, d *openListeners, o Options) error 
 // reload applies the settings that may change while running, and names those
 // that changed but need a restart. All that can be refused is checked before
 // anything is changed; the certificate comes last, for asking for it may make it.
-func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Config, error)) error {
+func (p *parts) reload(ctx context.Context, d *openListeners, load func() (settings.Config, error)) error {
 	fresh, err := load()
 	if err != nil {
 		return err
 	}
 	old := p.config.Load()
-	applied, waiting := merge(*old, fresh)
+	applied, waiting := settings.Merge(*old, fresh)
 	autosign, err := p.operator.autosignPolicy(applied)
 	if err != nil {
 		return err
@@ -385,42 +375,24 @@ func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Confi
 
 // renewCertificate makes the listener use a certificate that is good for the
 // server's names: the one it has, or a new one.
-func renewCertificate(ctx context.Context, ca *pki.Authority, d *openListeners, c Config) error {
-	certificate, err := ca.Server.Certificate(ctx, serverNames(c))
+func renewCertificate(ctx context.Context, ca *pki.Authority, d *openListeners, c settings.Config) error {
+	certificate, err := ca.Server.Certificate(ctx, c.ServerNames())
 	if err != nil {
 		return err
 	}
 	return d.show(certificate, ca.Pool())
 }
 
-// merge takes from fresh the settings that may change while running. waiting
-// names the others that differ.
-func merge(old, fresh Config) (applied Config, waiting []string) {
-	applied = old
-	to, from := reflect.ValueOf(&applied).Elem(), reflect.ValueOf(fresh)
-	for field, value := range from.Fields() {
-		target := to.FieldByIndex(field.Index)
-		switch {
-		case reflect.DeepEqual(target.Interface(), value.Interface()):
-		case field.Tag.Get("reload") != "":
-			target.Set(value)
-		default:
-			waiting = append(waiting, field.Tag.Get("koanf"))
-		}
-	}
-	return applied, waiting
-}
-
 // welcome tells a newcomer what to do next. tokenLife is that of the administrator's token.
-func welcome(out io.Writer, data *dataDir, ca *pki.Authority, address string, tokenLife time.Duration) {
+func welcome(out io.Writer, data *datadir.Dir, ca *pki.Authority, address string, tokenLife time.Duration) {
 	bundle, _ := ca.Bundle()
 	_, port, _ := net.SplitHostPort(address[len("https://"):])
-	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", address, data.path)
-	if !data.fresh {
+	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", address, data.Path)
+	if !data.Fresh {
 		return
 	}
 	made := "a certificate authority, a database and an administrator's token were made"
-	if data.hadCA {
+	if data.HadCA {
 		made = "an administrator's token was made; the certificate authority is the one that was here before"
 	}
 	_, _ = fmt.Fprintf(out, `
@@ -436,7 +408,7 @@ Next, in another shell on this machine:
   puppet agent --test --server %s --serverport %s     # or so, on a node without tutti; then: tutti ca sign NAME
 The admin token is for the start (%s). Make yourself a user: tutti user create NAME --role administrator
 
-`, made, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
+`, made, data.Join(datadir.CAFile), pki.FingerprintOf(bundle), data.Join(datadir.TokenFile), data.Path, settings.ServerName(), port, lifeText(tokenLife))
 }
 
 // lifeText says how long the administrator's token is good.

@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // truthServer is a server without its doors that serves one world, and plain Puppet
@@ -78,7 +79,7 @@ type plainDone struct {
 // newTruthServer starts it, without a world. change may put a mistake into it first; nil: it stays as it is.
 func newTruthServer(t *testing.T, plain *truth.Plain, strict strictness, change func(*truthServer)) *truthServer {
 	t.Helper()
-	c := Default()
+	c := settings.Default()
 	c.PuppetStrict, c.PuppetStrictVariables = strict.strict, strict.variables
 	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck, c.VolatileTTL = filepath.Join(t.TempDir(), "data"), 1, 0, 0, false, 0, 0
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
@@ -124,7 +125,7 @@ func (s *truthServer) enter(t *testing.T, w *truth.World) *truthServer {
 // rubyCode is where the compilers' code is, once all of it is there.
 func (s *truthServer) rubyCode() string {
 	s.t.Helper()
-	dir := filepath.Join(s.p.data.join("ruby"), s.p.ruby.Standings()[0].Name, "ruby")
+	dir := filepath.Join(s.p.data.Join("ruby"), s.p.ruby.Standings()[0].Name, "ruby")
 	last, err := os.Stat("../compiler/ruby/zygote/zygote.rb") // the last to be written
 	s.must(err)
 	tick := time.NewTicker(5 * time.Millisecond)

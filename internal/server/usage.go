@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/server/datadir"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/store/usage"
 )
@@ -56,7 +57,7 @@ const usageEvery = time.Minute
 type usages struct {
 	path      string // of the data directory
 	elsewhere bool   // the records are in a database beside it
-	disk      *disk
+	disk      *datadir.Disk
 	tables    *sql.Usage
 	backups   *sql.Backups
 
@@ -91,10 +92,8 @@ func (u *usages) Usage(ctx context.Context) ([]usage.Area, time.Time, error) {
 
 // Disk implements rest.Usages.
 func (u *usages) Disk() (free int64, full bool) {
-	u.disk.look(time.Now())
-	u.disk.mu.Lock()
-	defer u.disk.mu.Unlock()
-	return u.disk.free, u.disk.full
+	u.disk.Look(time.Now())
+	return u.disk.State()
 }
 
 // sample keeps what is used today, if nobody did so, and forgets what was long ago.

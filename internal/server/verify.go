@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,11 +13,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // newVerifier wires what compares catalogs with those of plain Puppet.
-func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
+func (p *parts) newVerifier(c settings.Config, limits ruby.Config) *compile.Verifier {
 	plain := p.ruby.NewPlain(limits, func(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]string, error) {
 		tree, err := p.library.Tree(ctx, env, version)
 		if err != nil {
@@ -34,7 +34,7 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 		Gate:    loadGate{most: c.MaxLoad, idle: c.IdleLoad},
 		Log:     p.log.Logger,
 		Share: func() float64 {
-			share, _ := shareOf(p.config.Load().VerifyShare) // Check has looked at it
+			share, _ := p.config.Load().VerifiedShare() // Check has looked at it
 			return share
 		},
 		AfterDeploy: func() int { return p.config.Load().VerifyAfterDeploy },
@@ -54,28 +54,6 @@ func (p *parts) catalogAlarm(ctx context.Context, v compile.Verification) {
 	if err != nil && ctx.Err() == nil {
 		p.log.ErrorContext(ctx, "the alarm about a catalog is in no event", "node", v.Node, "err", err)
 	}
-}
-
-// shareOf reads a setting like 1%; off is nothing.
-func shareOf(text string) (float64, error) {
-	if text == "off" {
-		return 0, nil
-	}
-	share, err := percent("verify_share", text)
-	if err != nil {
-		return 0, bad("verify_share", "%q is neither off nor a share from 0%% to 100%%", text)
-	}
-	return share, nil
-}
-
-// percent is a share of the setting key.
-func percent(key, text string) (float64, error) {
-	number, ok := strings.CutSuffix(text, "%")
-	share, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || !(share >= 0 && share <= 100) {
-		return 0, bad(key, "%q is no share from 0%% to 100%%; write for example 50%%", text)
-	}
-	return share / 100, nil
 }
 
 // verifications is rest.Verifying.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
 // wired are the packages whose ports a server fills.
@@ -23,7 +25,7 @@ var mayBeNil = map[string]string{
 // every interface and function in what a server is made of is given. It is looked at by reflection, which no wiring shares.
 func TestNoPortIsLeftOut(t *testing.T) {
 	t.Parallel()
-	p := openParts(t, func(*Config) {})
+	p := openParts(t, func(*settings.Config) {})
 	var empty []string
 	seen := 0
 	for _, v := range reflect.ValueOf(p).Elem().Fields() {

@@ -19,8 +19,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -40,7 +42,7 @@ type house struct {
 // open starts a server that ends with the test.
 func open(t *testing.T) *house {
 	t.Helper()
-	c := server.Default()
+	c := settings.Default()
 	c.Data, c.Listen, c.Autosign, c.BrokerControllers = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", "all", []string{"ctl"}
 	while(t, func(ctx context.Context) error {
 		return server.Run(ctx, c, server.Options{Out: io.Discard, Err: io.Discard})
@@ -48,7 +50,7 @@ func open(t *testing.T) *house {
 	h := &house{seen: map[string]wire.Message{}, news: make(chan struct{}, 1), roots: x509.NewCertPool()}
 	address := ""
 	eventually(t, "the server answers", func() bool {
-		text, err := os.ReadFile(filepath.Join(c.Data, server.AddressFile))
+		text, err := os.ReadFile(filepath.Join(c.Data, api.AddressFile))
 		address = strings.TrimSpace(string(text))
 		return err == nil
 	})

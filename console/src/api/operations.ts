@@ -15,6 +15,7 @@ export interface Operations {
   "environment.delete": { request: { environment: string }; response: void };
   "version.list": { request: { environment: string }; response: T.VersionList };
   "environment.status": { request: { environment: string }; response: T.CodeStatus };
+  "version.lines": { request: { environment: string; version: string; file?: string; line?: number; around?: number }; response: T.CodeLines };
   "version.deploy": { request: { environment: string } & T.DeployRequest; response: T.Deployed };
   "engine.list": { request: Record<never, never>; response: T.EngineList };
   "blob.missing": { request: Record<never, never> & T.BlobMissingRequest; response: T.BlobMissingResponse };
@@ -176,6 +177,7 @@ export const operations: Record<
   "environment.delete": { method: "DELETE", path: "/environments/{environment}", permission: "code:deploy", act: true, query: [] },
   "version.list": { method: "GET", path: "/environments/{environment}/versions", permission: "code:read", act: false, query: [] },
   "environment.status": { method: "GET", path: "/environments/{environment}/status", permission: "code:read", act: false, query: [] },
+  "version.lines": { method: "GET", path: "/environments/{environment}/versions/{version}/lines", permission: "code:read", act: false, query: ["file", "line", "around"] },
   "version.deploy": { method: "POST", path: "/environments/{environment}/versions", permission: "code:deploy", act: true, query: [] },
   "engine.list": { method: "GET", path: "/engines", permission: "code:read", act: false, query: [] },
   "blob.missing": { method: "POST", path: "/blobs/missing", permission: "code:deploy", act: false, query: [] },

@@ -446,6 +446,16 @@ export interface CodeFinding {
   nodes?: string[];
 }
 
+export interface CodeLines {
+  environment: string;
+  file: string;
+  from: number;
+  last: number;
+  line: number;
+  lines: string[] | null;
+  version: string;
+}
+
 export interface CodeNodes {
   names: string[] | null;
   nodes: number;
@@ -651,6 +661,7 @@ export interface CompileQueueStatus {
   resting: number;
   running: number;
   slowed: CompileSlowed[] | null;
+  troubles: CompileTrouble[] | null;
   wanted: number;
 }
 
@@ -670,6 +681,12 @@ export interface CompileSlowed {
   since: string;
   timeouts: number;
   version: string;
+}
+
+export interface CompileTrouble {
+  next?: string;
+  trouble: string;
+  waiting: number;
 }
 
 export interface CompileVerifyRequest {

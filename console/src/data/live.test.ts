@@ -1,7 +1,7 @@
 import { act, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { JobEvent } from '../api/client';
-import { useJobEvents } from './live';
+import { useStream } from './live';
 
 /** A connection whose other end is the test. */
 class Source extends EventTarget {
@@ -30,7 +30,7 @@ afterEach(() => {
 
 it('comes back to a job behind the last change, also from a refusal, and goes at its end', () => {
   const heard: JobEvent[] = [];
-  const { result } = renderHook(() => useJobEvents('7', (e) => heard.push(e)));
+  const { result } = renderHook(() => useStream('job.events', { job: '7' }, (e) => heard.push(e)));
   expect(newest().address).toBe('/api/v1/jobs/7/events');
   act(() => void newest().dispatchEvent(new Event('open')));
   expect(result.current).toBe('live');

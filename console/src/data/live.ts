@@ -1,7 +1,7 @@
 // One stream of what happens in Puppet runs for all tabs of a browser: the tab that has the lock holds it, the others hear it from
 // that tab. A browser allows only six connections to a host without HTTP/2.
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
-import { streamAddress, type Event, type JobEvent } from '../api/client';
+import { streamAddress, type Event, type Operations } from '../api/client';
 
 export type Link = 'connecting' | 'live' | 'lost' | 'off';
 
@@ -158,27 +158,46 @@ export function useAfterEvents(matters: (event: Event) => boolean, act: () => vo
   }, []);
 }
 
-/** Follows a job to its end; undefined: none is followed. */
-export function useJobEvents(job: string | undefined, tell: (event: JobEvent) => void): Link {
+/** Follows a stream of one thing to its end; without a request none is followed. */
+export function useStream<N extends keyof Operations>(
+  name: N,
+  request: Operations[N]['request'] | undefined,
+  tell: (event: Operations[N]['response']) => void,
+): Link {
   const [state, setState] = useState<Link>('connecting');
   const heard = useEffectEvent(tell);
+  const wanted = request && JSON.stringify(request); // the same words are the same stream
   useEffect(() => {
-    if (!job) return;
+    if (!wanted) return;
     const stop = new AbortController();
+    const asked = JSON.parse(wanted) as Operations[N]['request'];
     let after = '';
     follow(
       stop.signal,
-      () => streamAddress('job.events', after ? { job, after } : { job }),
+      () => streamAddress(name, after ? { ...asked, after } : asked),
       {
         change: (message) => {
           after = message.lastEventId;
-          heard(JSON.parse(message.data) as JobEvent);
+          heard(JSON.parse(message.data) as Operations[N]['response']);
         },
         end: () => stop.abort(),
       },
       setState,
     );
     return () => stop.abort();
-  }, [job]);
-  return job ? state : 'off';
+  }, [name, wanted]);
+  return wanted ? state : 'off';
+}
+
+/** Calls something for what comes in a crowd: soon after the first, and no more often than given. */
+export function useCalmly(act: () => void, milliseconds: number): () => void {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const due = useEffectEvent(act);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      due();
+    }, milliseconds);
+  };
 }

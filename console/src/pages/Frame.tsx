@@ -9,10 +9,19 @@ import {
   Burger,
   Group,
   IconActivity,
+  IconCertificate,
+  IconHistory,
+  IconInfoCircle,
+  IconShieldCheck,
+  IconStack2,
+  IconUsers,
+  IconFileDiff,
+  IconGitBranch,
   IconHome,
   IconLogout,
   IconMoon,
   IconPlayerPlay,
+  IconRocket,
   IconServer2,
   IconSun,
   IconUser,
@@ -32,13 +41,25 @@ import { LoginForm } from './Login';
 const places = [
   { group: '', to: '/', text: 'Overview', icon: IconHome, needs: '' },
   { group: 'Fleet', to: '/nodes', text: 'Nodes', icon: IconServer2, needs: 'node:read' },
+  { group: 'Change', to: '/versions', text: 'Versions', icon: IconGitBranch, needs: 'code:read' },
+  { group: '', to: '/previews', text: 'Previews', icon: IconFileDiff, needs: 'preview:read' },
+  { group: '', to: '/releases', text: 'Releases', icon: IconRocket, needs: 'release:read' },
+  { group: '', to: '/policies', text: 'Policies', icon: IconShieldCheck, needs: 'policy:read' },
   { group: 'Work', to: '/jobs', text: 'Jobs', icon: IconPlayerPlay, needs: 'job:read' },
   { group: '', to: '/events', text: 'Events', icon: IconActivity, needs: 'report:read' },
+  { group: '', to: '/queue', text: 'Compile queue', icon: IconStack2, needs: 'catalog:read' },
+  { group: 'Settings', to: '/certificates', text: 'Certificates', icon: IconCertificate, needs: 'certificate:read' },
+  { group: '', to: '/access', text: 'Access', icon: IconUsers, needs: '' },
+  { group: '', to: '/audit', text: 'Audit log', icon: IconHistory, needs: 'audit:read' },
+  { group: '', to: '/about', text: 'About', icon: IconInfoCircle, needs: '' },
 ];
 
 const keys: [string, string][] = [
   ['g o', 'Overview'],
   ['g n', 'Nodes'],
+  ['g v', 'Versions'],
+  ['g p', 'Previews'],
+  ['g r', 'Releases'],
   ['g j', 'Jobs'],
   ['g e', 'Events'],
   ['/', 'go to the filter of a list'],
@@ -89,7 +110,7 @@ function Within() {
   const go = useGo();
   const watches = mayDo(session, 'report:read');
   useEffect(() => (watches ? listen() : undefined), [watches]);
-  useGoKeys({ o: '/', n: '/nodes', j: '/jobs', e: '/events' }, go);
+  useGoKeys({ o: '/', n: '/nodes', v: '/versions', p: '/previews', r: '/releases', j: '/jobs', e: '/events' }, go);
   useHotkeys([
     ['shift+?', helps.toggle],
     ['?', helps.toggle],
@@ -135,7 +156,7 @@ function Within() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar component="nav" aria-label="Pages">
+      <AppShell.Navbar component="nav" aria-label="Pages" style={{ overflowY: 'auto' }}>
         {places.map((p) => (
           <div key={p.to}>
             {p.group && <div className="nav-group">{p.group}</div>}

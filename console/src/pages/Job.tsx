@@ -1,12 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Job, JobEvent, JobRun } from '../api/client';
-import { useJobEvents } from '../data/live';
+import { useStream } from '../data/live';
 import { useAct, useAsk, useList } from '../data/query';
 import { useMay } from '../data/session';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
 import {
-  Breadcrumbs,
   Checkbox,
   Group,
   IconPlayerStop,
@@ -30,6 +29,7 @@ import {
   Whisper,
 } from '../ui/parts';
 import { commandLine, count, duration, many, titleOf, visible, wordOf } from '../ui/words';
+import { Crumbs } from './Crumbs';
 
 const over = ['finished', 'failed', 'stopped'];
 
@@ -59,7 +59,7 @@ function OneJob({ id }: { id: string }) {
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   const first = show.data;
-  const link = useJobEvents(first && !over.includes(first.state) ? id : undefined, take);
+  const link = useStream('job.events', first && !over.includes(first.state) ? { job: id } : undefined, take);
   const job = newest ?? first;
   if (show.error) return <Failure error={show.error} again={() => void show.refetch()} />;
   if (!job) return <Coming />;
@@ -75,12 +75,9 @@ function OneJob({ id }: { id: string }) {
         </Group>
       }
       above={
-        <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
-          <Link to="/jobs">Jobs</Link>
-          <Text size="sm" span aria-current="page">
-            {id}
-          </Text>
-        </Breadcrumbs>
+        <Crumbs to="/jobs" of="Jobs">
+          {id}
+        </Crumbs>
       }
       actions={<Acts job={job} />}
     >

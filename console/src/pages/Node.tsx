@@ -1,10 +1,11 @@
 import { lazy, Suspense } from 'react';
 import { useAfterEvents } from '../data/live';
 import { useAgain, useAsk } from '../data/query';
-import { Link, usePart, useSearch } from '../routes/router';
-import { Breadcrumbs, Group, Tabs, Text } from '../ui/kit';
+import { usePart, useSearch } from '../routes/router';
+import { Group, Tabs } from '../ui/kit';
 import { Coming, CommandLine, Failure, Page, State, Time } from '../ui/parts';
 import { commandLine } from '../ui/words';
+import { Crumbs } from './Crumbs';
 import { Connection, isOld } from './Nodes';
 import { RunButton } from './RunDialog';
 
@@ -45,12 +46,9 @@ export function NodePage() {
         </Group>
       }
       above={
-        <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
-          <Link to="/nodes">Nodes</Link>
-          <Text size="sm" span aria-current="page">
-            {name}
-          </Text>
-        </Breadcrumbs>
+        <Crumbs to="/nodes" of="Nodes">
+          {name}
+        </Crumbs>
       }
       actions={<RunButton targets={{ nodes: [name] }} words={[name]} />}
     >

@@ -33,6 +33,17 @@ const routes = root.addChildren([
   page('/nodes/$name', () => import('../pages/Node'), 'NodePage'),
   page('/jobs', () => import('../pages/Jobs'), 'Jobs'),
   page('/jobs/$job', () => import('../pages/Job'), 'JobPage'),
+  page('/versions', () => import('../pages/Versions'), 'Versions'),
+  page('/previews', () => import('../pages/Previews'), 'Previews'),
+  page('/previews/$preview', () => import('../pages/Preview'), 'PreviewPage'),
+  page('/releases', () => import('../pages/Releases'), 'Releases'),
+  page('/releases/$release', () => import('../pages/Release'), 'ReleasePage'),
+  page('/queue', () => import('../pages/Queue'), 'Queue'),
+  page('/certificates', () => import('../pages/Certificates'), 'Certificates'),
+  page('/policies', () => import('../pages/Policies'), 'Policies'),
+  page('/access', () => import('../pages/Access'), 'Access'),
+  page('/audit', () => import('../pages/Audit'), 'Audit'),
+  page('/about', () => import('../pages/About'), 'About'),
   page('/events', () => import('../pages/Events'), 'Events'),
 ]);
 

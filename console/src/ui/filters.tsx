@@ -11,12 +11,15 @@ export function Choice(props: {
   value?: string;
   set: (value: string) => void;
   width?: number;
+  description?: string;
+  placeholder?: string;
 }) {
   return (
     <Select
       label={props.label}
+      description={props.description}
       w={props.width}
-      placeholder="any"
+      placeholder={props.placeholder ?? 'any'}
       clearable
       clearButtonProps={{ 'aria-label': props.any }}
       data={props.data}

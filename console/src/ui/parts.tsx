@@ -157,12 +157,12 @@ export function Coming({ lines = 6 }: { lines?: number }) {
     const timer = setTimeout(() => setLate(true), 150);
     return () => clearTimeout(timer);
   }, []);
-  if (!late) return null;
   return (
-    <Stack gap={10} aria-busy="true" aria-label="Loading">
-      {Array.from({ length: lines }, (_, i) => (
-        <Skeleton key={i} height={26} width={`${96 - ((i * 7) % 30)}%`} />
-      ))}
+    // An <output> may not hold blocks.
+    // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role
+    <Stack gap={10} role="status" aria-busy="true" aria-label="Loading">
+      {late &&
+        Array.from({ length: lines }, (_, i) => <Skeleton key={i} height={26} width={`${96 - ((i * 7) % 30)}%`} />)}
     </Stack>
   );
 }

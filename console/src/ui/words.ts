@@ -45,6 +45,55 @@ const others: Record<string, Tone> = {
   failed: 'bad',
   failure: 'bad',
   alarm: 'bad',
+
+  // nodes of previews
+  same: 'ok',
+  reordered: 'ok',
+  first: 'calm',
+  unable: 'warn',
+  // previews
+  compiling: 'changed',
+  ready: 'ok',
+  cancelled: 'warn',
+  // releases, their waves and nodes
+  waiting_approval: 'warn',
+  paused: 'warn',
+  done: 'ok',
+  done_with_failures: 'bad',
+  aborted: 'warn',
+  releasing: 'changed',
+  rehearsing: 'changed',
+  ended: 'ok',
+  applying: 'changed',
+  ok: 'ok',
+  foreign: 'bad',
+  superseded: 'warn',
+  // code and its deploys
+  current: 'ok',
+  held: 'warn',
+  unknown: 'calm',
+  deploying: 'changed',
+  complete: 'ok',
+  mistake: 'bad',
+  warning: 'warn',
+  err: 'bad',
+  note: 'calm',
+  deny: 'bad',
+  approve: 'warn',
+  warn: 'warn',
+  // certificates and people
+  requested: 'warn',
+  signed: 'ok',
+  revoked: 'bad',
+  active: 'ok',
+  disabled: 'warn',
+  locked: 'bad',
+  // acts
+  started: 'calm',
+  denied: 'bad',
+  // catalogs
+  wanted: 'calm',
+  resting: 'warn',
 };
 
 export function wordOf(state: string): Word {
@@ -104,4 +153,21 @@ export function visible(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, (c) =>
     c === '\u001b' ? '␛' : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** A digest as people name it. */
+export function short(digest: string | undefined): string {
+  return digest?.slice(0, 12) ?? '–';
+}
+
+/** A number of bytes, in the unit that people read it in. */
+export function bytes(n: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  let value = n;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }

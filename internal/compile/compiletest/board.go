@@ -192,7 +192,8 @@ func (q *Queue) List(_ context.Context, f compile.Filter) ([]compile.Compilation
 	}
 	rows := q.find(func(c *compile.Compilation) bool {
 		return (f.Node == "" || c.Node == f.Node) && (f.Environment == "" || c.Environment == f.Environment) &&
-			(f.State == "" || c.State == f.State) && (f.Before == 0 || c.ID < f.Before) && (f.IDs == nil || slices.Contains(f.IDs, c.ID))
+			(f.State == "" || c.State == f.State) && (!f.Runs || c.State == compile.Leased && c.RestsUntil.IsZero()) && (!f.Rests || !c.RestsUntil.IsZero()) &&
+			(f.Before == 0 || c.ID < f.Before) && (f.IDs == nil || slices.Contains(f.IDs, c.ID))
 	})
 	slices.SortFunc(rows, newestFirst)
 	return values(rows[:min(f.Limit, len(rows))]), nil
@@ -218,6 +219,28 @@ func (q *Queue) Logs(_ context.Context, ids []int64) (map[int64][]compile.Log, e
 		}
 	}
 	return logs, nil
+}
+
+// Troubles implements compile.Board.
+func (q *Queue) Troubles(_ context.Context, most int) ([]compile.Trouble, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	troubles := map[string]compile.Trouble{}
+	for _, c := range q.rows {
+		if c.Trouble == "" || c.State != compile.Wanted && c.RestsUntil.IsZero() {
+			continue
+		}
+		n, known := troubles[c.Trouble]
+		if !known || c.RestsUntil.Before(n.Next) {
+			n.Next = c.RestsUntil
+		}
+		n.Text, n.Rows = c.Trouble, n.Rows+1
+		troubles[c.Trouble] = n
+	}
+	list := slices.SortedFunc(maps.Values(troubles), func(a, b compile.Trouble) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
+	})
+	return list[:min(most, len(list))], q.fail
 }
 
 // Ended implements compile.Board.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -14,6 +15,7 @@ func boardTests() []suiteTest {
 	return []suiteTest{
 		{"Counts", testCounts},
 		{"List", testList},
+		{"Troubles", testTroubles},
 		{"Record", testRecord},
 		{"Ended", testEnded},
 		{"LastFailure", testLastFailure},
@@ -103,6 +105,54 @@ func testList(b bench) {
 		b.t.Fatal(rows, err)
 	}
 	same(b.t, rows[0], failed)
+}
+
+// testTroubles: what waits since it could not be tried is counted with its reason, whether it still rests or waits for a worker again.
+func testTroubles(b bench) {
+	troubles := func(most int, want ...compile.Trouble) {
+		b.t.Helper()
+		got, err := b.board().Troubles(b.t.Context(), most)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }), cmpopts.EquateEmpty()); diff != "" {
+			b.t.Errorf("troubles (-want +got):\n%s", diff)
+		}
+	}
+	b.done(ask("done"), "c", t0)
+	b.wantMany("a", 5, compile.NewCode, t0)
+	rows := b.leases(worker1, 4, "a-00", "a-01", "a-02", "a-03")
+	troubles(5)
+	for i, why := range []string{"the disk is full", "the store is away", "the store is away"} {
+		if err := b.Queue.Rest(b.t.Context(), rows[i], t0.Add(time.Duration(10-i)*minute), why); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	disk := compile.Trouble{Text: "the disk is full", Rows: 1, Next: t0.Add(10 * minute)}
+	troubles(5, compile.Trouble{Text: "the store is away", Rows: 2, Next: t0.Add(8 * minute)}, disk)
+	for name, tt := range map[string]struct {
+		f    compile.Filter
+		want []int64
+	}{
+		"runs":           {compile.Filter{Limit: 9, Runs: true}, []int64{rows[3].ID}},
+		"rests":          {compile.Filter{Limit: 9, Rests: true}, []int64{rows[2].ID, rows[1].ID, rows[0].ID}},
+		"leased, rests":  {compile.Filter{Limit: 1, State: compile.Leased, Rests: true}, []int64{rows[2].ID}},
+		"rests, of none": {compile.Filter{Limit: 9, Node: rows[3].Node, Rests: true}, nil},
+	} {
+		listed, err := b.board().List(b.t.Context(), tt.f)
+		var got []int64
+		for _, c := range listed {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			b.t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	b.giveBack("", t0.Add(8*minute))
+	troubles(5, compile.Trouble{Text: "the store is away", Rows: 2}, disk)
+	troubles(1, compile.Trouble{Text: "the store is away", Rows: 2})
+	b.finish(asDone(b.leaseOne(worker1), "a", t0)) // the one that came back is the oldest
+	troubles(5, disk, compile.Trouble{Text: "the store is away", Rows: 1, Next: t0.Add(9 * minute)})
 }
 
 func testRecord(b bench) {

@@ -145,7 +145,7 @@ func TestAttacksFail(t *testing.T) {
 			cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = &said, &said, []string{"PATH=/usr/bin:/bin"}, "/"
 			p, err := k.Start(cmd, Spec{
 				Read: []string{script, at.Allowed}, Write: at.Private,
-				Limits: Limits{Processes: 64, FileBytes: 1 << 20, ScratchBytes: 8 << 20},
+				Limits: Limits{Processes: 64, OpenFiles: 64, FileBytes: 1 << 20, ScratchBytes: 8 << 20},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -58,6 +58,7 @@ func (h *versions) bindings() []binding {
 		answer(api.EnvironmentDelete, h.deleteEnvironment),
 		answer(api.VersionList, h.listVersions),
 		answer(api.EnvironmentStatus, h.environmentStatus),
+		answer(api.VersionLines, h.versionLines),
 		answer(api.VersionDeploy, h.deployVersion),
 		each(answer(api.EngineList, h.listEngines)),
 		when(h.gate.allowBlobs, answer(api.BlobMissing, h.missingBlobs)),

@@ -23,8 +23,11 @@ type Wanting interface {
 // How far back finished compilations are counted.
 var endedWindows = [...]time.Duration{5 * time.Minute, time.Hour}
 
-// shownRunning is how many compilations that run are shown with the queue.
-const shownRunning = 100
+// How much of what runs and rests is shown with the queue.
+const (
+	shownRunning  = 100
+	shownTroubles = 20
+)
 
 // compilations answers the operations of the compile queue.
 type compilations struct {
@@ -84,11 +87,33 @@ func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.Compil
 			})
 		}
 	}
-	running, err := h.board.List(ctx, compile.Filter{State: compile.Leased, Limit: shownRunning})
-	for _, c := range running {
-		status.Now = append(status.Now, compilationOf(c))
+	if status.Troubles, err = h.troubles(ctx); err != nil {
+		return status, err
 	}
-	return status, err
+	// First what runs: after trouble of all, many rest, and would leave no place for it.
+	for _, f := range []compile.Filter{{Runs: true}, {Rests: true}} {
+		if f.Limit = shownRunning - len(status.Now); f.Limit == 0 {
+			break
+		}
+		rows, err := h.board.List(ctx, f)
+		if err != nil {
+			return status, err
+		}
+		for _, c := range rows {
+			status.Now = append(status.Now, compilationOf(c))
+		}
+	}
+	return status, nil
+}
+
+// troubles lists why attempts could not be made.
+func (h *compilations) troubles(ctx context.Context) ([]api.CompileTrouble, error) {
+	troubles, err := h.board.Troubles(ctx, shownTroubles)
+	list := []api.CompileTrouble{}
+	for _, n := range troubles {
+		list = append(list, api.CompileTrouble{Trouble: n.Text, Waiting: n.Rows, Next: timeOf(n.Next)})
+	}
+	return list, err
 }
 
 // paused lists the pauses.
@@ -116,15 +141,15 @@ func (h *compilations) slowed(ctx context.Context) ([]api.CompileSlowed, error) 
 
 // compileStates are the words for states that lists can be narrowed to.
 var compileStates = map[string]compile.State{
-	"": "", "wanted": compile.Wanted, "running": compile.Leased, "done": compile.Done, "failed": compile.Failed,
+	"": "", "wanted": compile.Wanted, "running": compile.Leased, "resting": compile.Leased, "done": compile.Done, "failed": compile.Failed,
 }
 
 func compilationsOf(request api.CompileListRequest) (f compile.Filter, err error) {
 	state, known := compileStates[request.State]
 	if !known {
-		return f, fault.New(fault.Invalid, "state must be wanted, running, done or failed, not %.40q", request.State)
+		return f, fault.New(fault.Invalid, "state must be wanted, running, resting, done or failed, not %.40q", request.State)
 	}
-	f = compile.Filter{State: state}
+	f = compile.Filter{State: state, Rests: request.State == "resting"}
 	if request.Node != "" {
 		if f.Node, err = fleet.ParseCertname(request.Node); err != nil {
 			return f, err

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,6 +84,35 @@ func TestCompileQueue(t *testing.T) {
 	for _, wrong := range []string{"/compilations?state=x", "/compilations?ids=1,x", "/compilations?after=x", "/compilations?node=A%20B", "/compilations?environment=-", "/compilations/x"} {
 		b.contains(t, "GET", wrong, "", 400)
 	}
+}
+
+// What waits because an attempt could not be made is told with the reason, and leaves a place to what runs.
+func TestTroublesOfTheQueueAreNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.contains(t, "GET", "/compile/queue", "", 200, `"troubles":[]`)
+	at := time.Unix(1_800_000_000, 0)
+	lease := func() compile.Compilation {
+		t.Helper()
+		rows, err := b.compiling.Lease(t.Context(), compile.Offer{Worker: "here", Rows: 1, Worst: compile.Waited, Now: at, Until: at.Add(time.Minute)})
+		check(t, err)
+		return rows[0]
+	}
+	want := func(node fleet.Certname) {
+		t.Helper()
+		_, err := b.compiling.Want(t.Context(), compile.Want{Node: node, Environment: "production", Version: "v", Priority: compile.Waited, At: at})
+		check(t, err)
+	}
+	want("runs")
+	lease()
+	for i := range 101 { // one more than are shown
+		want(fleet.Certname(fmt.Sprintf("rests-%03d", i)))
+		check(t, b.compiling.Rest(t.Context(), lease(), at.Add(time.Minute), "the store does not answer"))
+	}
+	b.contains(t, "GET", "/compile/queue", "", 200, `"resting":101`, `"now":[{"id":3,"node":"runs",`, `"node":"rests-100"`,
+		`"troubles":[{"trouble":"the store does not answer","waiting":101,"next":"2027-01-15T08:01:00Z"}]`)
+	b.contains(t, "GET", "/compilations?state=resting&limit=1", "", 200,
+		`"node":"rests-100"`, `"state":"resting"`, `"trouble":"the store does not answer","rests_until":"2027-01-15T08:01:00Z"`)
 }
 
 // An environment whose compiles take too long again and again is named where people look.

@@ -108,6 +108,12 @@ func filterText(f compile.Filter) (where string, args []any) {
 	if f.State != "" && slices.Contains([]compile.State{compile.Wanted, compile.Leased, compile.Done, compile.Failed}, f.State) {
 		where += " AND state = '" + string(f.State) + "'" // a literal: the indexes are for single states
 	}
+	if f.Runs {
+		where += " AND state = 'leased' AND rests_until = 0"
+	}
+	if f.Rests {
+		where += " AND state = 'leased' AND rests_until <> 0"
+	}
 	return where, args
 }
 
@@ -118,6 +124,18 @@ func (s *Queue) filterIDs(f compile.Filter, args *[]any) (string, error) {
 	list, err := json.Marshal(f.IDs)
 	*args = append(*args, string(list))
 	return " AND id IN (SELECT CAST(value AS BIGINT) FROM " + s.words().Elements(mark(len(*args))) + " l)", err
+}
+
+// Troubles implements compile.Board.
+func (s *Queue) Troubles(ctx context.Context, most int) ([]compile.Trouble, error) {
+	troubles, err := collect(ctx, s.reads, func(row scanner) (n compile.Trouble, err error) {
+		err = row.Scan(&n.Text, &n.Rows, at(&n.Next))
+		return n, err
+	}, `SELECT trouble, COUNT(*), MIN(rests_until) FROM (
+		SELECT trouble, 0 AS rests_until FROM compilations WHERE state = 'wanted' AND trouble <> ''
+		UNION ALL SELECT trouble, rests_until FROM compilations WHERE state = 'leased' AND rests_until <> 0 AND trouble <> '') c
+		GROUP BY trouble ORDER BY 2 DESC, 1 LIMIT $1`, most)
+	return troubles, explain(err, "count the troubles of compilations")
 }
 
 // Ended implements compile.Board.

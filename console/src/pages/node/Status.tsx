@@ -4,10 +4,12 @@ import { Link, nodeAddress } from '../../routes/router';
 import { Group, Stack, Text, Title } from '../../ui/kit';
 import { Coming, Empty, Failure, State, Time } from '../../ui/parts';
 import { many, visible } from '../../ui/words';
+import { CodeAt } from '../change/CodeAt';
 
 /** Why the node is red: what failed first, what was skipped for it, and when it was well. */
 export default function Status({ name }: { name: string }) {
   const asked = useAsk('node.why', { name });
+  const node = useAsk('node.show', { name });
   if (asked.error) return <Failure error={asked.error} again={() => void asked.refetch()} />;
   if (!asked.data) return <Coming />;
   const why = asked.data;
@@ -21,7 +23,7 @@ export default function Status({ name }: { name: string }) {
   return (
     <div className="page-scroll">
       <Stack gap="md">
-        {why.compile_error && <Broken error={why.compile_error} />}
+        {why.compile_error && <Broken error={why.compile_error} environment={node.data?.environment} />}
         {why.report?.status === 'failed' ? <Red why={why} /> : why.report && <Calm why={why} />}
         {why.last_good && <Good why={why} />}
       </Stack>
@@ -29,29 +31,17 @@ export default function Status({ name }: { name: string }) {
   );
 }
 
-function At({ file, line }: { file?: string; line?: number }) {
-  if (!file) return null;
-  return (
-    <Text span size="sm" className="mono" c="dimmed">
-      {file}
-      {line ? `:${line}` : ''}
-    </Text>
-  );
-}
-
-function Broken({ error }: { error: NonNullable<NodeReasons['compile_error']> }) {
+function Broken({ error, environment }: { error: NonNullable<NodeReasons['compile_error']>; environment?: string }) {
   return (
     <section className="card bad-card" aria-labelledby="broken">
       <Title order={2} id="broken">
         Its catalog does not compile
       </Title>
       <pre className="output">{visible(error.message ?? '')}</pre>
-      <Group gap="md" mt={6}>
-        <At file={error.file} line={error.line} />
-        <Text size="sm" c="dimmed">
-          version <span className="mono">{error.version?.slice(0, 12)}</span>, <Time at={error.at} />
-        </Text>
-      </Group>
+      <CodeAt environment={environment} version={error.version} file={error.file} line={error.line} opened />
+      <Text size="sm" c="dimmed" mt={6}>
+        version <span className="mono">{error.version?.slice(0, 12)}</span>, <Time at={error.at} />
+      </Text>
     </section>
   );
 }
@@ -65,6 +55,7 @@ function Red({ why }: { why: NodeReasons }) {
     below.set(key, [...(below.get(key) ?? []), s]);
   }
   const [first, ...rest] = failed;
+  const code = { environment: why.report?.environment, version: why.report?.version };
   return (
     <section className="card bad-card" aria-labelledby="red">
       <Group justify="space-between" mb="xs">
@@ -81,10 +72,10 @@ function Red({ why }: { why: NodeReasons }) {
       {(why.log ?? []).map((line, i) => (
         <div key={i}>
           <pre className="output">{visible(line.message)}</pre>
-          <At file={line.file} line={line.line} />
+          <CodeAt {...code} file={line.file} line={line.line} opened={failed.length === 0 && i === 0} />
         </div>
       ))}
-      {first && <Failed failure={first} below={below} />}
+      {first && <Failed failure={first} below={below} code={code} opened />}
       {rest.length > 0 && (
         <>
           <Title order={3} fz="sm" mt="md" mb={4}>
@@ -92,7 +83,7 @@ function Red({ why }: { why: NodeReasons }) {
           </Title>
           <Stack gap="sm">
             {rest.map((f) => (
-              <Failed key={f.resource} failure={f} below={below} />
+              <Failed key={f.resource} failure={f} below={below} code={code} />
             ))}
           </Stack>
         </>
@@ -102,7 +93,7 @@ function Red({ why }: { why: NodeReasons }) {
           <Title order={3} fz="sm" mt="md">
             Skipped; the catalog that is known does not say for which one
           </Title>
-          <Tree because="" below={below} />
+          <Tree because="" below={below} code={code} />
         </>
       )}
       {why.skipped_count > skipped.length && (
@@ -119,7 +110,22 @@ function Red({ why }: { why: NodeReasons }) {
   );
 }
 
-function Failed({ failure, below }: { failure: FailedResource; below: Map<string, SkippedResource[]> }) {
+interface Version {
+  environment?: string;
+  version?: string;
+}
+
+function Failed({
+  failure,
+  below,
+  code,
+  opened,
+}: {
+  failure: FailedResource;
+  below: Map<string, SkippedResource[]>;
+  code: Version;
+  opened?: boolean;
+}) {
   return (
     <div>
       <Group gap="xs">
@@ -129,8 +135,8 @@ function Failed({ failure, below }: { failure: FailedResource; below: Map<string
         </Text>
       </Group>
       <pre className="output">{visible(failure.message)}</pre>
-      <At file={failure.file} line={failure.line} />
-      <Tree because={failure.resource} below={below} />
+      <CodeAt {...code} file={failure.file} line={failure.line} opened={opened} />
+      <Tree because={failure.resource} below={below} code={code} />
     </div>
   );
 }
@@ -139,10 +145,12 @@ function Failed({ failure, below }: { failure: FailedResource; below: Map<string
 function Tree({
   because,
   below,
+  code,
   depth = 0,
 }: {
   because: string;
   below: Map<string, SkippedResource[]>;
+  code: Version;
   depth?: number;
 }) {
   const here = below.get(because) ?? [];
@@ -154,9 +162,9 @@ function Tree({
           <Group gap="xs">
             <State of="skipped" />
             <span>{visible(s.resource)}</span>
-            <At file={s.file} line={s.line} />
           </Group>
-          {s.resource !== because && <Tree because={s.resource} below={below} depth={depth + 1} />}
+          <CodeAt {...code} file={s.file} line={s.line} />
+          {s.resource !== because && <Tree because={s.resource} below={below} code={code} depth={depth + 1} />}
         </li>
       ))}
     </ul>

@@ -60,6 +60,16 @@ attempts = {
   'userfaultfd' => -> { call(323, 282, 1) },
   'io_uring' => -> { call(425, 425, 1, 0) },
   'virtual sockets' => -> { Socket.new(40, 1, 0) },
+  'new privileges' => -> { raise IOError if File.read('/proc/self/status')[/^NoNewPrivs:\s+(\d)/, 1] == '1' },
+  'capabilities' => -> { raise IOError if File.read('/proc/self/status').scan(/^Cap(?:Prm|Eff|Inh|Amb):\s+(\h+)/).flatten.all? { |set| set.hex.zero? } },
+  'many open files' => lambda {
+    held = []
+    begin
+      100.times { held << File.open('/dev/null') }
+    ensure
+      held.each(&:close)
+    end
+  },
   'more open files' => -> { Process.setrlimit(:NOFILE, 1 << 20, 1 << 20) },
   'a core dump' => -> { raise IOError if Process.getrlimit(:CORE) == [0, 0] },
   'a device' => -> { call(259, 33, -100, File.join(T['private'], 'device'), 0o20666, 0x103) },

@@ -1,0 +1,15 @@
+import type { ReactNode } from 'react';
+import { Link } from '../routes/router';
+import { Breadcrumbs, Text } from '../ui/kit';
+
+/** Where a page is: the list that it is one of. */
+export function Crumbs({ to, of, children }: { to: string; of: string; children: ReactNode }) {
+  return (
+    <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
+      <Link to={to}>{of}</Link>
+      <Text size="sm" span aria-current="page">
+        {children}
+      </Text>
+    </Breadcrumbs>
+  );
+}

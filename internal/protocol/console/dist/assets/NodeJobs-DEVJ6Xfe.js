@@ -1,1 +1,0 @@
-import{JobTable as e}from"./Jobs-D3kLtucO.js";import{Vt as t}from"./index-D2AExE66.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};
