@@ -34,6 +34,7 @@ var everyAction = []tried{
 	{"rpcutil.ping", `{}`, `"pong":1[0-9]{9}`, ""},
 	{"rpcutil.inventory", `{}`, `"agents":\[.*"rpcutil".*"data_plugins":\["agent","fact"`, ""},
 	{"rpcutil.agent_inventory", `{}`, `"agent":"filemgr"`, ""},
+	{"rpcutil.collective_info", `{}`, `"main_collective":"mcollective"`, ""},
 	{"rpcutil.daemon_stats", `{}`, `"pid":[0-9]+`, ""},
 	{"rpcutil.get_fact", `{"fact":"no_such_fact"}`, `"fact":"no_such_fact"`, ""},
 	{"rpcutil.get_facts", `{"facts":"kernel,no_such_fact"}`, `"values":\{`, ""},

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,6 +33,21 @@ func TestMCollectivesCommands(t *testing.T) {
 	}
 	says(0, `^web-1 {36}time=[0-9.]+ ms\n\n\n---- ping statistics ----\n1 replies max: `, `In tutti: tutti ping\n`, "ping")
 	says(0, `^web-1\n$`, `In tutti: tutti ping -o name --module rpcutil`, "find", "--wa", "rpcutil", "--dm", "mc")
+	names := filepath.Join(t.TempDir(), "names")
+	write(t, names, "web-1\n")
+	says(0, `^web-1\n$`, `In tutti: tutti ping -o name --targets @`+names+`\n$`, "find", "--nodes", names)
+	says(0, `^web-1 {36}time=`, ``, "ping", "--dm", "flatfile", "--do", "file="+names)
+	says(2, `^$`, `cannot read the list of nodes: /nowhere: no such file`, "find", "--nodes", "/nowhere")
+	chained := execute(t, append(cleanEnv(), "TUTTI_DATA="+s.data), patience, "sh", "-c", `"$0" mco rpc rpcutil ping -j -q | "$0" mco rpc rpcutil collective_info --dm stdin`, binary)
+	if chained.code != 0 || !strings.Contains(chained.out, "\nweb-1\n    All Collectives: [\"mcollective\"]\n    Main Collective: mcollective\n") && !strings.Contains(chained.out, "Main Collective: mcollective") ||
+		!strings.Contains(chained.err, "In tutti: tutti action run rpcutil collective_info --targets -\n") || strings.Contains(chained.err, "mean nothing") {
+		t.Errorf("the nodes of an earlier call: exit code %d\n%s", chained.code, chained.text())
+	}
+	says(0, `(?s)^Module +service\n.*restart`, `In tutti: tutti action show service\n`, "plugin", "doc", "agent/service")
+	says(0, `(?m)^rpcutil +`, `In tutti: tutti action list\n`, "plugin", "doc")
+	says(2, `^$`, `there is doc alone`, "plugin", "package", ".")
+	says(0, `tutti mco rpc AGENT ACTION`, ``, "help", "rpc")
+	says(2, `^$`, `did you mean rpc\?`, "help", "rcp")
 	says(0, `^web-1\n$`, `^$`, "find", "-q", "-I", "/^web/", "-1")
 	says(1, `^$`, `--select`, "find", "-S", "not web-1 and no_such_fact=1")
 	says(2, `^$`, `select|expression`, "find", "-S", "a=")
@@ -50,4 +67,16 @@ func TestMCollectivesCommands(t *testing.T) {
 	says(2, `^$`, `neither "ssh" nor "halt" is an action`, "service", "ssh", "halt")
 	says(2, `^$`, `choose status`, "puppet", "statsu")
 	says(2, `^$`, `how many nodes run at a time`, "puppet", "runall", "zero")
+
+	// An agent that stands still is connected, and answers nothing.
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) })
+	says(3, ``, `tutti action run rpcutil ping --all --timeout 1s`, "rpc", "rpcutil", "ping", "-t", "1")
+	says(4, `No responses received`, ``, "ping", "-t", "1")
+	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "the agent answers again", func() bool { return s.try(t, "mco", "rpc", "rpcutil", "ping", "-t", "2").code == 0 })
 }

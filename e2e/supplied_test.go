@@ -51,6 +51,11 @@ esac
 		one.connectedTo(t, "localhost:"+s.port())
 	}
 	s.knowsModule(t, 2, "rpcutil", "get_data")
+	if r := s.try(t, "code", "deploy", "production", control); r.code != 4 ||
+		!strings.Contains(r.err, "modules/diary/tutti/bad/metadata.json: its metadata has no actions") ||
+		!strings.Contains(r.err, "modules/diary/tutti/lost: its folder has no program") || !strings.Contains(r.err, "2 mistakes: nothing was deployed") {
+		t.Errorf("a deploy of modules that no node can use: exit code %d\n%s", r.code, r.text())
+	}
 	deploy() // both are told, and one asks
 
 	reads := func() string { return s.try(t, "action", "run", "notes", "read", "-n", "web-1", "-o", "json").out }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/actions-modules.md anew")
@@ -61,7 +62,7 @@ func table(t *testing.T, m action.Module) string {
 		if a.ReadOnly {
 			does += " (reads only)"
 		}
-		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", a.Name, does, fields(t, a.Input, true), fields(t, a.Results, false), a.Limit())
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", a.Name, does, fields(t, a.Input, true), fields(t, a.Results, false), fault.Duration(a.Limit()))
 	}
 	return b.String()
 }

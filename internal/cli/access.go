@@ -102,7 +102,7 @@ func readOr(named, fallback, flag string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "cannot read %s: %v; name a file that you may read with --%s", path, errors.Unwrap(err), flag)
+		return nil, hinted(unread("the file", path, err), "name a file that you may read with --"+flag)
 	}
 	return content, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -41,9 +40,9 @@ A DDL does not say which actions change nothing: set "read_only": true for those
 		if in.out == "" {
 			return c.printer().Text(text.String())
 		}
-		file, err := os.OpenFile(in.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // others may read it
+		file, err := createNamed("the metadata", in.out, 0o644) // others may read it
 		if err != nil {
-			return usageError{fault.Wrap(fault.Invalid, err, "cannot write the metadata: %v", err)}
+			return err
 		}
 		_, err = text.WriteTo(file)
 		if closed := file.Close(); err == nil {
@@ -67,7 +66,7 @@ func readDDL(path string) (ddl.Translated, error) {
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, action.MaxMetadataBytes+1))
 	if err != nil {
-		return ddl.Translated{}, usageError{fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)}
+		return ddl.Translated{}, unread("the DDL", path, err)
 	}
 	translated, err := read(strings.TrimSuffix(filepath.Base(path), extension), text)
 	if err != nil {

@@ -40,7 +40,7 @@ that tries both, and a README. It works as it is; change it into what you need. 
 		for _, f := range files {
 			mode := map[bool]fs.FileMode{true: 0o755, false: 0o644}[f.Executable]
 			if err := os.WriteFile(filepath.Join(dir, f.Name), f.Text, mode); err != nil {
-				return fault.Wrap(fault.Unavailable, err, "cannot write the module: %v", err)
+				return unwritten("the module", dir, err)
 			}
 		}
 		c.hint("The module %s is in %s. Try all of it: %s", name, dir, filepath.Join(dir, "test.sh"))
@@ -58,7 +58,7 @@ func emptyDir(dir string) error {
 		return usageError{fault.New(fault.Invalid, "%s is not empty; choose another place with --dir", dir)}
 	}
 	if err != nil {
-		return usageError{fault.Wrap(fault.Invalid, err, "cannot write to %s: %v", dir, err)}
+		return unwritten("the module", dir, err)
 	}
 	return nil
 }

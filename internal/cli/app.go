@@ -14,7 +14,6 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/cli/print"
-	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var appCommand = asking{noun{
@@ -214,7 +213,7 @@ types tutti::component and tutti::application declare applications; they manage 
 	example: "  tutti app module control-repo/site-modules",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		if err := writeModule(c.args[0]); err != nil {
-			return fault.Wrap(fault.Invalid, err, "the module cannot be written: %v", err)
+			return unwritten("the module", c.args[0], err)
 		}
 		c.hint("Wrote %s; deploy the control repository to use it.", filepath.Join(c.args[0], "tutti"))
 		return nil

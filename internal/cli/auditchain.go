@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -106,9 +105,9 @@ is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can othe
 		}
 		to := c.system.Out
 		if len(c.args) == 1 && c.args[0] != "-" {
-			file, err := os.OpenFile(c.args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			file, err := createNamed("the export", c.args[0], 0o600)
 			if err != nil {
-				return fault.Wrap(fault.Invalid, err, "cannot write the export: %v", err)
+				return err
 			}
 			defer func() { err = errors.Join(err, file.Close()) }()
 			to = file
@@ -171,9 +170,9 @@ func verifyExport(a *app, path string) (found api.AuditVerification, err error) 
 	if len(bundle) == 0 {
 		return found, usageError{errors.New("whose log is it? name the CA's certificate with --ca-file (or TUTTI_CA_FILE)")}
 	}
-	file, err := os.Open(path)
+	file, err := openNamed("the export", path)
 	if err != nil {
-		return found, fault.Wrap(fault.Invalid, err, "cannot read the export: %v", err)
+		return found, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	checked, err := checkExport(file, func(h rbac.Head) error { return pki.CheckAuditOf(bundle, h.Signer, h.Text(), h.Signature) })

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -58,8 +57,8 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		}
 		var file []byte
 		if path := first(in.config, c.system.Getenv("TUTTI_CONFIG")); path != "" {
-			if file, err = os.ReadFile(path); err != nil {
-				return fault.Wrap(fault.Invalid, err, "the configuration file cannot be read: %v", err)
+			if file, err = readNamed("the configuration", path, maxKeyFile); err != nil {
+				return err
 			}
 		}
 		lock, err := makeLock(c.app, in.key)

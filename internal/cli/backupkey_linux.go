@@ -14,6 +14,9 @@ import (
 	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
+// maxKeyFile is the longest file of keys, in bytes.
+const maxKeyFile = 1 << 20
+
 // passphraseFlags say where a passphrase comes from. It is never an argument or a variable: those
 // are seen by others.
 type passphraseFlags struct {
@@ -33,9 +36,9 @@ func (in *passphraseFlags) read() (string, error) {
 	}
 	file, name := os.NewFile(uintptr(max(in.fd, 0)), "descriptor"), fmt.Sprintf("descriptor %d", in.fd)
 	if in.file != "" {
-		opened, err := os.Open(in.file)
+		opened, err := openNamed("the passphrase", in.file)
 		if err != nil {
-			return "", fault.Wrap(fault.Invalid, err, "the file with the passphrase cannot be read: %v", err)
+			return "", err
 		}
 		file, name = opened, in.file
 	}
@@ -68,9 +71,9 @@ func (in *lockFlags) add(f flagSet) {
 func makeLock(a *app, f lockFlags) (backup.Lock, error) {
 	keys := strings.Join(f.recipients, "\n")
 	if f.file != "" {
-		text, err := os.ReadFile(f.file)
+		text, err := readNamed("the public keys", f.file, maxKeyFile)
 		if err != nil {
-			return backup.Lock{}, fault.Wrap(fault.Invalid, err, "the file with the public keys cannot be read: %v", err)
+			return backup.Lock{}, err
 		}
 		keys += "\n" + string(text)
 	}
@@ -124,9 +127,9 @@ func readKey(a *app, f keyFlags) (backup.Key, error) {
 	case f.file != "" && passphrase != "":
 		return backup.Key{}, usageError{fault.New(fault.Invalid, "give a passphrase or a private key, not both")}
 	case f.file != "":
-		text, err := os.ReadFile(f.file)
+		text, err := readNamed("the private key", f.file, maxKeyFile)
 		if err != nil {
-			return backup.Key{}, fault.Wrap(fault.Invalid, err, "the file with the private key cannot be read: %v", err)
+			return backup.Key{}, err
 		}
 		return backup.KeyIn(text)
 	case passphrase != "":

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
@@ -65,9 +64,9 @@ func diffRequest(a *app, args []string, with string) (api.CatalogDiffRequest, er
 func readCatalog(a *app, path string) (json.RawMessage, error) {
 	from := a.system.In
 	if path != "-" {
-		file, err := os.Open(path)
+		file, err := openNamed("the catalog of --with", path)
 		if err != nil {
-			return nil, fault.Wrap(fault.Invalid, err, "--with: %v", err)
+			return nil, err
 		}
 		defer func() { _ = file.Close() }()
 		from = file

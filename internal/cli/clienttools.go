@@ -57,7 +57,7 @@ func (t *clientTools) read(path string, must bool) error {
 		return nil
 	}
 	if err != nil {
-		return usageError{fault.Wrap(fault.Invalid, err, "cannot read the configuration: %v", err)}
+		return unread("the configuration", path, err)
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()

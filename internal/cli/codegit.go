@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -54,15 +53,18 @@ See docs/code-from-git.md.`,
 		request := in.request
 		request.Name, request.URL, request.Interval = c.args[0], c.args[1], int64(in.interval.Seconds())
 		for _, file := range []struct {
-			path string
-			into *string
-		}{{in.keyFile, &request.Key}, {in.knownHostsFile, &request.KnownHosts}, {in.webhookFile, &request.WebhookSecret}} {
+			purpose, path string
+			into          *string
+		}{
+			{"the private key", in.keyFile, &request.Key}, {"the host keys", in.knownHostsFile, &request.KnownHosts},
+			{"the webhook's secret", in.webhookFile, &request.WebhookSecret},
+		} {
 			if file.path == "" {
 				continue
 			}
-			text, err := os.ReadFile(file.path)
+			text, err := readNamed(file.purpose, file.path, maxKeyFile)
 			if err != nil {
-				return fault.Wrap(fault.Invalid, err, "%s cannot be read: %v", file.path, err)
+				return err
 			}
 			*file.into = string(text)
 		}

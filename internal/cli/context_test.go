@@ -208,7 +208,7 @@ func TestWrongContexts(t *testing.T) {
 		"no server":       {"", "which server is new? give --server", []string{"context", "add", "new"}, exitUsage},
 		"no name":         {"", `"a b" is no name for a context`, []string{"context", "add", "a b", "--server", "x", "--system-ca"}, exitUsage},
 		"bad fingerprint": {"", "is no SHA-256", []string{"context", "add", "new", "--server", "x", "--ca-fingerprint", "5A"}, exitUsage},
-		"no CA file":      {"", "cannot read /nowhere.pem", []string{"context", "add", "new", "--server", "x", "--ca-file", "/nowhere.pem"}, exitUsage},
+		"no CA file":      {"", "cannot read the file: /nowhere.pem: no such file or directory; name a file that you may read with --ca-file", []string{"context", "add", "new", "--server", "x", "--ca-file", "/nowhere.pem"}, exitUsage},
 		"name is taken":   {"", "there is a context prod", []string{"context", "rename", "lab", "prod"}, exitRefused},
 		"nobody to log in": {
 			"", "who logs in? usage: tutti login NAME", []string{"login", "--password-stdin"}, exitUsage,

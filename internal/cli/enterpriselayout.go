@@ -148,7 +148,7 @@ func (*theirProgress) happened(api.Event)   {}
 func (*theirProgress) note(string)          {}
 func (p *theirProgress) draw(s jobStanding) { p.job = s.job }
 func (*theirProgress) pause() time.Duration { return time.Minute }
-func (*theirProgress) close()               {}
+func (*theirProgress) close(bool)           {}
 
 // theirWatcher follows a job as puppet job run and puppet task run do.
 func (n *newJob) theirWatcher(job api.Job) *watcher {

@@ -92,11 +92,11 @@ type gotFiles struct {
 // receive keeps the files of a job that is over.
 func (g *gotFiles) receive(ctx context.Context, w *watcher) error {
 	if err := os.MkdirAll(g.to, 0o755); err != nil { //nolint:gosec // who asks says where; below it are directories of the caller alone
-		return fault.Wrap(fault.Invalid, err, "--to: %v", err)
+		return unwritten("to --to", g.to, err)
 	}
 	root, err := os.OpenRoot(g.to)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "--to: %v", err)
+		return unwritten("to --to", g.to, err)
 	}
 	defer func() { _ = root.Close() }()
 	var files []gotFile

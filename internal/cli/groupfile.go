@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
@@ -131,9 +130,9 @@ func difference(d api.GroupDifference) string {
 func readGroups(a *app, path string) (file groupFile, err error) {
 	source := a.system.In
 	if path != "-" {
-		opened, err := os.Open(path)
+		opened, err := openNamed("the groups", path)
 		if err != nil {
-			return file, fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)
+			return file, err
 		}
 		defer func() { _ = opened.Close() }()
 		source = opened

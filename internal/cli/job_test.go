@@ -62,8 +62,8 @@ Job 12: command uptime on 5 nodes
 a: succeeded (3s)
 c: succeeded (3s)
 b: succeeded (3s)
-d: failed: exit code 3 (3s)
-away: offline: not connected
+d: failed (3s)
+away: offline
 tutti: job 12 failed after 41s: 3 succeeded, 1 failed, 1 offline; once more for those that did not succeed: tutti job rerun 12
 `}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
@@ -76,6 +76,20 @@ tutti: job 12 failed after 41s: 3 succeeded, 1 failed, 1 offline; once more for 
 		Concurrency: 3, MaxFailures: &two, Timeout: 90, WaitOffline: 60, Description: "why",
 	}}, order); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+// What Puppet wrote is not said again below the reason that has it.
+func TestErrorsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	const stderr = "Error: No more routes to ca\nWarning: no cache\nError: No more routes to ca\nError: another\n"
+	for reason, want := range map[string]string{
+		"Puppet did not run; Puppet says: No more routes to ca": "Warning: no cache\nError: another\n",
+		"exit code 1: No more routes to ca":                     stderr,
+	} {
+		if got := unsaid(stderr, reason); got != want {
+			t.Errorf("%s: %q, want %q", reason, got, want)
+		}
 	}
 }
 
@@ -290,7 +304,7 @@ func TestWrongOrders(t *testing.T) {
 		"command rnu a":                        "did you mean run?",
 		"script run -t web-1":                  "which script?",
 		"script run /nowhere -t web-1":         "cannot read the file",
-		"script run / -t web-1":                "is no file",
+		"script run / -t web-1":                "is a directory; name a file in it",
 		"file send /etc/hostname -t web-1":     "DESTINATION is missing",
 		"file send /etc/hostname etc -t web-1": "must be an absolute path on the node",
 		"job show abc":                         `a job's id is a number such as 12, not "abc"`,
@@ -411,6 +425,15 @@ func TestProgressOnATerminal(t *testing.T) {
 			got := s.tutti(t.Context(), "", func(system *System) { system.ErrWidth, system.Env = 100, append(system.Env, c.env...) }, "job", "watch", "12")
 			if strings.Contains(got.err, "\x1b[2K") != c.moves || strings.Contains(got.err, "\x1b[31m") != c.colours {
 				t.Errorf("%q", got.err)
+			}
+			if cleared := strings.Contains(got.err, "\x1b[J"); cleared { // standard output is elsewhere: what failed stays to be read
+				t.Errorf("failures were taken away: %q", got.err)
+			}
+			got = s.tutti(t.Context(), "", func(system *System) {
+				system.Width, system.ErrWidth, system.Env = 100, 100, append(system.Env, c.env...)
+			}, "job", "watch", "12")
+			if c.moves && !strings.HasSuffix(strings.Split(got.err, "tutti: job 12")[0], "\x1b[2A\x1b[J") {
+				t.Errorf("what failed stands there before it is printed: %q", got.err)
 			}
 			if c.moves && !strings.Contains(got.err, "████████████████████ Job 12 failed: 5 of 5 done (3 succeeded, 1 failed, 1 offline)") {
 				t.Errorf("%q", got.err)

@@ -112,7 +112,7 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 		if members, ok := membersOf(result.Stdout); ok {
 			result.Stdout = members
 		}
-		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", result.Stderr) + cutNote(r))
+		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", unsaid(result.Stderr, r.Reason)) + cutNote(r))
 	}
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		prefix := "  "
@@ -125,6 +125,21 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 		_, err = io.WriteString(a.system.Out, cutNote(r))
 	}
 	return err
+}
+
+// unsaid is what Puppet wrote without the errors that the reason, which stands above it, has already.
+func unsaid(text, reason string) string {
+	if !strings.Contains(reason, "Puppet says: ") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		said, isError := strings.CutPrefix(strings.TrimSpace(line), "Error: ")
+		if !isError || !strings.Contains(reason, said) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func cutNote(r api.JobRun) string {

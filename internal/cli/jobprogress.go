@@ -19,10 +19,13 @@ func newProgress(a *app, job api.Job) progress {
 	case a.quiet:
 		return silence{}
 	case a.system.animates():
-		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates())}
+		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates()), passing: tellsRuns(a) && a.system.Width > 0}
 	}
-	return &plainProgress{out: a.system.Err}
+	return &plainProgress{out: a.system.Err, short: tellsRuns(a)}
 }
+
+// tellsRuns says whether what became of runs, and why, is printed for people at the end: nothing need say it before that, too.
+func tellsRuns(a *app) bool { return a.output == "table" || a.output == "wide" }
 
 // silence is no progress at all.
 type silence struct{}
@@ -32,13 +35,21 @@ func (silence) happened(api.Event)   {}
 func (silence) note(string)          {}
 func (silence) draw(jobStanding)     {}
 func (silence) pause() time.Duration { return time.Minute }
-func (silence) close()               {}
+func (silence) close(bool)           {}
 
 // plainProgress writes a line for each run that ended, and how the job stands
 // every 30 seconds.
-type plainProgress struct{ out io.Writer }
+type plainProgress struct {
+	out   io.Writer
+	short bool // why a run did not succeed is said at the end
+}
 
-func (p *plainProgress) ended(r api.JobRun) { p.note(runLine(r)) }
+func (p *plainProgress) ended(r api.JobRun) {
+	if p.short {
+		r.Reason = ""
+	}
+	p.note(runLine(r))
+}
 
 func (p *plainProgress) happened(e api.Event) { p.note(eventLine(e)) }
 
@@ -52,7 +63,7 @@ func (p *plainProgress) draw(s jobStanding) {
 
 func (p *plainProgress) pause() time.Duration { return 30 * time.Second }
 
-func (p *plainProgress) close() {}
+func (p *plainProgress) close(bool) {}
 
 // jobOver says whether a job in this state has ended.
 func jobOver(state string) bool {
@@ -144,7 +155,8 @@ type liveProgress struct {
 	out      io.Writer
 	width    int
 	colours  bool
-	drawn    int // lines
+	passing  bool // what is below the line is printed at the end, on the same terminal
+	drawn    int  // lines
 	failures []string
 	noted    string
 }
@@ -171,8 +183,13 @@ func (p *liveProgress) note(text string) { p.noted = text }
 
 func (p *liveProgress) pause() time.Duration { return 250 * time.Millisecond }
 
-// close leaves what is drawn standing; the cursor is below.
-func (p *liveProgress) close() {}
+// close leaves what is drawn standing, but for failures that are printed now; the cursor is below.
+func (p *liveProgress) close(told bool) {
+	if told && p.passing && p.drawn > 1 {
+		_, _ = fmt.Fprintf(p.out, "\x1b[%dA\x1b[J", p.drawn-1)
+		p.drawn = 1
+	}
+}
 
 func (p *liveProgress) draw(s jobStanding) { p.drawLine(bar(s.done(), s.job.Nodes) + " " + s.text()) }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -153,9 +152,9 @@ func nodeNames(a *app, flag string, given []string, take string) (names []string
 }
 
 func namesOf(path string, taken *filter.Answers) ([]string, error) {
-	file, err := os.Open(path)
+	file, err := openNamed("the list of nodes", path)
 	if err != nil {
-		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read the list of nodes: %v", err)}
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
 	return namesIn(path, file, taken)

@@ -35,7 +35,7 @@ type progress interface {
 	note(text string)
 	draw(s jobStanding) // is called from time to time
 	pause() time.Duration
-	close()
+	close(told bool) // told: what became of all runs is printed now
 }
 
 // jobStanding is how a job stands.
@@ -56,7 +56,7 @@ func watchWith(ctx context.Context, w *watcher) error {
 	interrupts, stop := a.interrupts()
 	defer stop()
 	err := w.follow(ctx)
-	w.view.close()
+	w.view.close(err == nil && w.receive == nil)
 	if errors.Is(err, context.Canceled) {
 		return w.leave(context.WithoutCancel(ctx), interrupts)
 	}

@@ -22,12 +22,12 @@ var manCommand = hidden{verb[api.Nothing]{
 	long: "Write the manual pages into a directory: tutti.1, tutti-node.1, tutti-node-list.1 and so on. They are made from what --help says.",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		if err := os.MkdirAll(c.args[0], 0o755); err != nil { //nolint:gosec // pages are for everybody
-			return err
+			return unwritten("the pages", c.args[0], err)
 		}
 		pages := manPages(c.cmd.Root(), api.ProgramBuild())
 		for _, name := range slices.Sorted(maps.Keys(pages)) {
 			if err := os.WriteFile(filepath.Join(c.args[0], name), []byte(pages[name]), 0o644); err != nil { //nolint:gosec // as above
-				return err
+				return unwritten("the pages", c.args[0], err)
 			}
 		}
 		c.hint("%s in %s", fault.Are(len(pages), "page"), c.args[0])

@@ -23,7 +23,7 @@ import (
 // the same is in Tutti's own words.
 var mcoCommand = asking{noun{
 	use: "mco", short: "MCollective's commands, for those who know them",
-	verbs: []declared{mcoPing, mcoFind, mcoRPC, mcoFacts, mcoInventory, mcoPuppet, mcoService, mcoPackage},
+	verbs: []declared{mcoPing, mcoFind, mcoRPC, mcoFacts, mcoInventory, mcoPuppet, mcoService, mcoPackage, mcoPlugin, mcoHelpVerb},
 }}
 
 // The exit codes of mco, in place of Tutti's own.
@@ -35,7 +35,8 @@ const (
 )
 
 // mcoHelp is what the help of each verb says of flags and exit codes.
-const mcoHelp = `Nodes are those whose agent is connected and for which all conditions hold; without a condition, all that are connected.
+const mcoHelp = `Nodes are those whose agent is connected and for which all conditions hold; without a condition, all that are connected. --nodes FILE, or --dm
+stdin, names those among which they choose: one a line, or the answers of an earlier call as -j prints them.
 
 Exit codes are MCollective's: 0 all who answered did it; 1 no node was discovered; 2 some failed; 3 nodes were discovered, and none
 answered; 4 nothing was discovered and nothing answered. What is wrong with the command line, the server or your rights has the codes of all
@@ -45,6 +46,8 @@ other commands.`
 type mcoFlags struct {
 	targetFlags               // of them conditions and limit
 	compound           string // in MCollective's language
+	file, method       string // where the names are: a file, or how nodes are discovered
+	options            []string
 	batch              int
 	sleep, timeout     time.Duration
 	json, verbose, yes bool
@@ -77,7 +80,9 @@ func addMcoFlags(f flagSet, m *mcoFlags) {
 	f.BoolVarP(&m.json, "json", "j", false, "print JSON")
 	f.BoolVarP(&m.verbose, "verbose", "v", false, "print more")
 	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
-	f.String("dm", "", "accepted, means nothing here: the server knows its nodes")
+	f.StringVar(&m.file, "nodes", "", "file that names the nodes to choose from")
+	f.StringVar(&m.method, "dm", "", "how nodes are discovered: stdin and flatfile read their names; others mean nothing here, the server knows its nodes")
+	f.StringArrayVar(&m.options, "do", nil, "option of --dm: file=FILE for flatfile")
 	f.String("dt", "", "accepted, means nothing here")
 	f.String("np", "", "accepted, means nothing here")
 	f.Lookup("np").NoOptDefVal = "true"
@@ -111,9 +116,14 @@ func (s *secondsFlag) Set(text string) error {
 // Type implements pflag.Value.
 func (*secondsFlag) Type() string { return "seconds" }
 
-// conditions are what the flags say of nodes.
-func (m *mcoFlags) conditions() (f api.NodeFilter, err error) {
+// conditions are what the flags say of nodes, whose names are read if they are in a file.
+func (m *mcoFlags) conditions(a *app) (f api.NodeFilter, err error) {
 	f = m.filter
+	if source := m.source(); source != "" {
+		if m.nodes, err = namesFrom(a, source); err != nil {
+			return f, err
+		}
+	}
 	if m.compound == "" {
 		return f, nil
 	}
@@ -122,6 +132,34 @@ func (m *mcoFlags) conditions() (f api.NodeFilter, err error) {
 	}
 	return f, nil
 }
+
+// source is what names the nodes: a file, - for standard input; empty: nothing does.
+func (m *mcoFlags) source() string {
+	switch {
+	case m.file != "":
+		return m.file
+	case m.method == "stdin":
+		return "-"
+	case m.method == "flatfile":
+		for _, option := range m.options {
+			if file, ok := strings.CutPrefix(option, "file="); ok {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
+// namesFrom reads the names of nodes in a file, or on standard input.
+func namesFrom(a *app, source string) ([]string, error) {
+	if source == "-" {
+		return namesIn("standard input", a.system.In, nil)
+	}
+	return namesOf(source, nil)
+}
+
+// among says which nodes conditions choose among: those that were named, else all.
+func (m *mcoFlags) among(to *api.JobTargets) { to.Nodes, to.All = m.nodes, len(m.nodes) == 0 }
 
 // discoveryTime is how long agents have to show that they are there.
 const discoveryTime = 2 * time.Second
@@ -136,7 +174,8 @@ type discovery struct {
 // discover finds the nodes that are connected and for which conditions hold, at most as many as --limit says.
 func (c *call) discover(ctx context.Context, m *mcoFlags, f api.NodeFilter) (d discovery, err error) {
 	begun := time.Now()
-	request := api.NodePingRequest{Targets: api.JobTargets{All: true}, Timeout: discoveryTime.Milliseconds()}
+	request := api.NodePingRequest{Timeout: discoveryTime.Milliseconds()}
+	m.among(&request.Targets)
 	targetFlags{filter: f}.narrow(&request.Targets)
 	all, err := ask(ctx, c.app, api.NodePing, request)
 	if err != nil {
@@ -182,10 +221,13 @@ func (c *call) says(format string, args ...any) {
 // inTutti says what the command is in Tutti's words, and which flags meant nothing.
 func (c *call) inTutti(words ...string) {
 	c.hint("In tutti: tutti %s", commandLine(words))
-	if c.changed("dm") || c.changed("dt") || c.changed("np") {
+	if method := c.cmd.Flags().Lookup("dm"); method != nil && (method.Changed && !slices.Contains(readingMethods, method.Value.String()) || c.changed("dt") || c.changed("np")) {
 		c.hint("--dm, --dt and --np mean nothing here: the server knows which nodes there are.")
 	}
 }
+
+// readingMethods are the ways of discovery that read names.
+var readingMethods = []string{"stdin", "flatfile"}
 
 // commandLine joins words as a shell takes them.
 func commandLine(words []string) string {
@@ -203,6 +245,11 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // nodeWords are Tutti's flags for the same nodes.
 func (m *mcoFlags) nodeWords(f api.NodeFilter) (words []string) {
+	if source := m.source(); source == "-" {
+		words = append(words, "--targets", "-")
+	} else if source != "" {
+		words = append(words, "--targets", "@"+source)
+	}
 	for _, flag := range []struct {
 		name   string
 		values []string

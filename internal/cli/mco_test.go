@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,9 +169,9 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if got := cmd.Flag("timeout").Value.String() + cmd.Flag("batch-sleep").Value.String(); got != "2s1m" && got != "2s1m0s" {
 		t.Errorf("%s", got)
 	}
-	m = mcoFlags{compound: "a=1 and not b", batch: 5, timeout: 2 * time.Second}
+	m = mcoFlags{compound: "a=1 and not b", batch: 5, sleep: batchSleep, timeout: 2 * time.Second}
 	m.filter, m.one = api.NodeFilter{Facts: []string{"os.family=Debian"}, Names: []string{"/^web/"}}, true
-	conditions, err := m.conditions()
+	conditions, err := m.conditions(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +180,31 @@ func TestFlagsOfMCollective(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if _, err := (&mcoFlags{compound: "a="}).conditions(); exitCode(err) != exitUsage {
+	if _, err := (&mcoFlags{compound: "a="}).conditions(nil); exitCode(err) != exitUsage {
 		t.Errorf("%v", err)
 	}
 	if got := (&mcoFlags{}).nodeWords(api.NodeFilter{}); !cmp.Equal(got, []string{"--all"}) {
 		t.Errorf("%v", got)
+	}
+	for _, c := range []struct {
+		m          mcoFlags
+		typed, own string
+	}{
+		{mcoFlags{method: "stdin"}, "web-1\n# others\ndb-1\n", "--targets -"},
+		{mcoFlags{method: "stdin"}, `{"statuscode":0,"sender":"web-1","data":{}}` + "\n" + `[{"statuscode":0,"sender":"db-1"},{"statuscode":1,"sender":"db-2"}]`, "--targets -"},
+		{mcoFlags{file: "testdata/mconodes"}, "", "--targets @testdata/mconodes"},
+		{mcoFlags{method: "flatfile", options: []string{"a=b", "file=testdata/mconodes"}}, "", "--targets @testdata/mconodes"},
+	} {
+		conditions, err := c.m.conditions(&app{system: System{In: strings.NewReader(c.typed)}})
+		var to api.JobTargets
+		c.m.among(&to)
+		slices.Sort(to.Nodes)
+		if own := commandLine(c.m.nodeWords(conditions)); err != nil || to.All || !cmp.Equal(to.Nodes, []string{"db-1", "web-1"}) || own != c.own || !c.m.changesNodes() {
+			t.Errorf("%+v: %v, %v, %s, want %s", c.m, to, err, own, c.own)
+		}
+	}
+	if _, err := (&mcoFlags{file: "testdata/none"}).conditions(nil); exitCode(err) != exitUsage {
+		t.Errorf("a file that is not there: %v", err)
 	}
 	for _, words := range [][]string{{"ssh", "status"}, {"status", "ssh"}} {
 		if name, does, err := eitherOrder(words, serviceActions); name != "ssh" || does != "status" || err != nil {

@@ -46,7 +46,7 @@ func (c *call) callAction(ctx context.Context, m *mcoFlags, q mcoQuestion) (*mco
 	if err := c.checkSleep(q.module, described); err != nil {
 		return nil, err
 	}
-	conditions, err := m.conditions()
+	conditions, err := m.conditions(c.app)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,11 @@ var mcoPing = verb[mcoFlags]{
 		if m.timeout < time.Millisecond || m.timeout > time.Minute {
 			return usageError{fault.New(fault.Invalid, "--timeout is 1ms to 60 seconds, not %s", m.timeout)}
 		}
-		conditions, err := m.conditions()
+		conditions, err := m.conditions(c.app)
 		if err != nil {
 			return err
 		}
-		request := api.NodePingRequest{Timeout: m.timeout.Milliseconds()} // nobody is named: those that are connected
+		request := api.NodePingRequest{Targets: api.JobTargets{Nodes: m.nodes}, Timeout: m.timeout.Milliseconds()} // nobody is named: those that are connected
 		targetFlags{filter: conditions, limit: m.most(), seed: m.seed}.narrow(&request.Targets)
 		words := []string{"ping"}
 		if m.changesNodes() {
@@ -61,7 +61,7 @@ var mcoPing = verb[mcoFlags]{
 
 // changesNodes says whether flags say which nodes are meant.
 func (m *mcoFlags) changesNodes() bool {
-	return m.filtered() || m.compound != "" || m.most() != ""
+	return m.filtered() || m.compound != "" || m.most() != "" || m.source() != ""
 }
 
 var mcoFind = verb[mcoFlags]{
@@ -72,7 +72,7 @@ var mcoFind = verb[mcoFlags]{
 	example: "  tutti mco find\n  tutti mco find -S 'os.family=Debian and not role::db'",
 	flags:   addMcoFlags,
 	run: func(ctx context.Context, c *call, m *mcoFlags) error {
-		conditions, err := m.conditions()
+		conditions, err := m.conditions(c.app)
 		if err != nil {
 			return err
 		}

@@ -124,6 +124,11 @@ func (c *call) listed(detail string) string {
 	if noun == nil || strings.Contains(detail, "`") || strings.Contains(detail, "tutti ") {
 		return ""
 	}
+	if kind, _, ok := strings.Cut(detail, " "); ok && kind != strings.ToLower(noun.Name()) {
+		if list := seeList(kind); list != "" { // "environment x has no code": of another noun than the command's
+			return list
+		}
+	}
 	if len(c.args) > 0 {
 		for _, verb := range noun.Commands() {
 			if verb.Name() == "list" && verb != c.cmd {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,9 +76,9 @@ func queryText(a *app, argument string) (string, error) {
 	switch {
 	case argument == "-":
 	case isFile:
-		file, err := os.Open(name)
+		file, err := openNamed("the query", name)
 		if err != nil {
-			return "", usageError{fault.Wrap(fault.Invalid, err, "cannot read the query: %v", err)}
+			return "", err
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		from = file

@@ -121,7 +121,28 @@ From another machine, add the server once, and log in:
 		root.AddCommand(v.command(a))
 	}
 	a.completes(root)
+	strictly(root)
 	return root
+}
+
+// strictly makes cobra's own commands refuse what is none of their words, as all others do.
+func strictly(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err != nil {
+					return err
+				}
+				return noVerb(about, rest)
+			}
+		case "completion":
+			cmd.Args, cmd.RunE = noVerb, showHelp
+		}
+	}
 }
 
 // commands are what every operating system has.
@@ -129,7 +150,7 @@ var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, puppetCommand, mcoCommand,
 	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
-	auditCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
+	auditCommand, clusterCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }
 
 // noVerb refuses what is none of a command's commands.

@@ -75,16 +75,16 @@ func openLocalFile(a *app, path string) (*localFile, error) {
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
-		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)}
+		return nil, unread("the file", path, err)
 	}
 	f.digest = hex.EncodeToString(sum.Sum(nil))
 	return f, nil
 }
 
 func openFile(path string) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := openNamed("the file", path)
 	if err != nil {
-		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read the file: %v", err)}
+		return nil, err
 	}
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -25,7 +25,7 @@ func checkScript(path string) error {
 	defer func() { _ = file.Close() }()
 	begin, err := io.ReadAll(io.LimitReader(file, 4096))
 	if err != nil {
-		return usageError{fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)}
+		return unread("the script", path, err)
 	}
 	if wrong := notRunnable(path, begin); wrong != "" {
 		return usageError{fault.New(fault.Invalid, "%s cannot be run: %s. Nothing was sent", path, wrong)}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -106,9 +105,9 @@ func readParam(a *app, g taskParams, word string) error {
 	case word == "-":
 		return g.object("standard input", a.system.In, false)
 	case isFile:
-		from, err := os.Open(file)
+		from, err := openNamed("the parameters", file)
 		if err != nil {
-			return usageError{fault.Wrap(fault.Invalid, err, "cannot read the parameters: %v", err)}
+			return err
 		}
 		defer func() { _ = from.Close() }()
 		return g.object(file, from, false)

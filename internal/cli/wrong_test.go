@@ -13,6 +13,9 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"node lst":                       "did you mean list?",
+		"help nods":                      "did you mean node?",
+		"help node lst":                  "did you mean list?",
+		"completion bsh":                 "did you mean bash or zsh?",
 		"nods":                           "did you mean node?",
 		"code deploy Prod-1 .":           `the environment "Prod-1"`,
 		"ca token --lifetime 500ms":      "--lifetime is 500ms",

@@ -89,7 +89,9 @@ type Parts struct {
 	Fleet    Fleet
 	// Survey begins one for a version of an environment. It belongs to one goroutine.
 	Survey func(env fleet.Environment, version fleet.Digest) Survey
-	Log    *slog.Logger
+	// Supplied finds what keeps nodes from using modules of actions that a version has.
+	Supplied func(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]Finding, error)
+	Log      *slog.Logger
 }
 
 // Service checks versions.
@@ -114,6 +116,11 @@ func (s *Service) Check(ctx context.Context, env fleet.Environment, version flee
 	if err != nil {
 		return r, err
 	}
+	supplied, err := s.Supplied(ctx, env, version)
+	if err != nil {
+		return r, fmt.Errorf("check the modules of actions: %w", err)
+	}
+	r.Findings = append(r.Findings, supplied...)
 	switch r.Unread = r.Count(Mistake) > 0; {
 	case r.Unread || parseOnly:
 		r.Unread = r.Unread && !parseOnly

@@ -44,6 +44,7 @@ type world struct {
 	failed   map[fleet.Certname]compile.Compilation
 	stands   []fleet.Certname // whose catalogs no version touches
 	reads    map[fleet.Certname]*compile.Reading
+	supplied []codecheck.Finding
 	logs     map[int64][]compile.Log
 }
 
@@ -60,6 +61,9 @@ func newWorld(t *testing.T) *world {
 		Log:    slog.New(slog.DiscardHandler),
 		Open:   func(ctx context.Context, d fleet.Digest) ([]byte, error) { return cas.Bytes(ctx, w.blobs, d, 1<<20) },
 		Survey: func(fleet.Environment, fleet.Digest) codecheck.Survey { return w },
+		Supplied: func(context.Context, fleet.Environment, fleet.Digest) ([]codecheck.Finding, error) {
+			return w.supplied, w.broken
+		},
 	}, codecheck.Config{Nodes: func() int { return w.most }, Reuses: func() bool { return true }, VolatileTTL: func() time.Duration { return w.ttl }})
 	return w
 }

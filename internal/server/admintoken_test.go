@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,6 +72,17 @@ func TestATokenIsRotatedWithoutAServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []string{dir, filepath.Join(dir, "nowhere")} {
+		if rotated, err := datadir.RotateAdmin(none); fault.Of(err) != fault.Invalid || rotated.File != "" || fault.Hint(err) == "" {
+			t.Errorf("%s, where no server was: %+v, %v", none, rotated, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("a directory without a server has now %v, %v", entries, err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ca"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	rotated, err := datadir.RotateAdmin(dir)

@@ -32,8 +32,8 @@ func Backup(ctx context.Context, c settings.Config, settings []byte, target stri
 	if err := backup.CheckDataDir(dir); err != nil {
 		return backup.Result{}, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return backup.Result{}, fault.New(fault.NotFound, "there is no data directory %s: name the server's with --data", dir)
+	if err := datadir.CheckUsed(dir); err != nil {
+		return backup.Result{}, err
 	}
 	return backup.Create(ctx, backup.Source{
 		Dir: dir, Settings: settings, Tutti: api.ProgramVersion(), Now: time.Now(), Progress: progress,

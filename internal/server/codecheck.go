@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action/supply"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
@@ -29,10 +30,9 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
 			return p.reuser.Survey(p.store.Reusables, env, version)
 		},
-		Log: p.log.Logger,
-		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
-			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
-		},
+		Supplied: p.checkSupplied,
+		Log:      p.log.Logger,
+		Open:     p.openCode,
 	}, codecheck.Config{
 		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
 		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
@@ -45,10 +45,27 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 	})
 	p.groupDoubts = groupcheck.New(groupcheck.Parts{
 		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
-		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
-			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
-		},
+		Open: p.openCode,
 	})
+}
+
+// openCode reads a file of a version.
+func (p *parts) openCode(ctx context.Context, d fleet.Digest) ([]byte, error) {
+	return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
+}
+
+// checkSupplied tells of modules of actions that no node could use as mistakes of a version.
+func (p *parts) checkSupplied(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
+	tree, err := p.library.Tree(ctx, env, version)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := supply.Check(ctx, tree, p.openCode)
+	var found []codecheck.Finding
+	for _, wrong := range problems {
+		found = append(found, codecheck.Finding{Level: codecheck.Mistake, File: wrong.Path, Message: wrong.Reason})
+	}
+	return found, err
 }
 
 // bounded is a compiler of which at most as many compile as turns has room for.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -43,8 +44,10 @@ func (p Printer) Rows(columns []string, rows [][]string) error {
 	return nil
 }
 
-// pairs prints names and values, each whole: on a terminal a long value goes on in the lines below, behind its name.
+// pairs prints names and values, each whole: on a terminal a long value goes on in the lines below, behind its name. What has no value is
+// not there: it is left out.
 func (p Printer) pairs(rows [][]string) error {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row []string) bool { return row[1] == "" })
 	indent := 0
 	for _, row := range rows {
 		indent = max(indent, utf8.RuneCountInString(OneLine(row[0]))+gap)

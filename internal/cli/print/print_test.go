@@ -129,7 +129,7 @@ func TestOneThing(t *testing.T) {
 		text       func(Printer, thing) error
 		table, err string
 	}{
-		{Rows(func(t thing) [][]string { return [][]string{{"Name", t.Name}, {"Next", ""}} }), "Name  a\nNext  -\n", ""},
+		{Rows(func(t thing) [][]string { return [][]string{{"Name", t.Name}, {"Next", ""}} }), "Name  a\n", ""},
 		{Words(name), "a", ""},
 		{Advice(name), "", "a\n"},
 	} {

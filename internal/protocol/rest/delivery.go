@@ -208,12 +208,18 @@ func (h *deliveries) pinNode(ctx context.Context, request api.NodePinRequest) (a
 	if request.Why == "" || len(request.Why) > maxWhy {
 		return api.Nothing{}, fault.New(fault.Invalid, "field why: say why the node is pinned, in at most %d bytes", maxWhy)
 	}
+	if err := h.roster.checkNodes(ctx, []fleet.Certname{name}); err != nil {
+		return api.Nothing{}, err
+	}
 	return api.Nothing{}, h.deliveries.Pin(ctx, name, fleet.ActorFrom(ctx).Name, request.Why)
 }
 
 func (h *deliveries) unpinNode(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
+		return api.Nothing{}, err
+	}
+	if err := h.roster.checkNodes(ctx, []fleet.Certname{name}); err != nil {
 		return api.Nothing{}, err
 	}
 	return api.Nothing{}, h.deliveries.Pin(ctx, name, "", "")

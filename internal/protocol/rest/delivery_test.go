@@ -194,6 +194,12 @@ func TestDelivery(t *testing.T) {
 	if d := read(); d.Pin != nil {
 		t.Errorf("still pinned: %+v", d.Pin)
 	}
+	for _, path := range []string{"PUT /nodes/nobody/pin", "DELETE /nodes/nobody/pin", "POST /nodes/nobody/catalog/let"} {
+		method, path, _ := strings.Cut(path, " ")
+		if w := b.call(admin, method, api.Prefix+path, []byte(`{"why":"waits"}`)); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "no node is called nobody") {
+			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+		}
+	}
 	w := b.call(admin, http.MethodGet, api.Prefix+"/nodes/web-1", nil)
 	if !strings.Contains(w.Body.String(), `"delivery":{"mode":"released","mode_from":"node","generation":1,"state":"unknown"}`) {
 		t.Errorf("node.show: %s", w.Body)

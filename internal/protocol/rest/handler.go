@@ -52,6 +52,7 @@ type Config struct {
 	Wanting            Wanting
 	Verifying          Verifying
 	Usages             Usages
+	Cluster            Cluster
 	Reports            inventory.ReportStore
 	Events             Events
 	Inventory          inventory.Asker
@@ -171,11 +172,12 @@ func (h *Handler) areas(c Config) []area {
 			tasks: c.Tasks, invoker: c.Invoker, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
 		},
 		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
-		&releases{gate: h.gate, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},
+		&releases{gate: h.gate, roster: there, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},
 		&applications{applications: c.Applications},
 		&users{sessions: logins, access: c.Access},
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
 		&usages{usages: c.Usages},
+		&servers{cluster: c.Cluster},
 		newDescription(),
 	}
 }

@@ -84,6 +84,9 @@ func (h *deliveries) letNode(ctx context.Context, request api.NameRequest) (api.
 	if err != nil {
 		return api.CatalogLet{}, err
 	}
+	if err := h.roster.checkNodes(ctx, []fleet.Certname{node}); err != nil {
+		return api.CatalogLet{}, err
+	}
 	nodes, err := h.losses.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.Wrap(fault.NotFound, err, "no catalog of %s is held; what is held lists: tutti catalog held", node)

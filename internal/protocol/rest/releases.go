@@ -62,6 +62,7 @@ func releaseOptions(o api.ReleaseOptions) (release.Options, error) {
 // releases answers the operations of releases.
 type releases struct {
 	gate        *gate
+	roster      *roster
 	releases    ReleaseRecords
 	planner     ReleasePlanner
 	control     ReleaseControl
@@ -114,6 +115,9 @@ func (h *releases) rollBack(ctx context.Context, request api.RollbackRequest) (a
 			return api.ReleaseReport{}, err
 		}
 		o.Nodes = append(o.Nodes, node)
+	}
+	if err := h.roster.checkNodes(ctx, o.Nodes); err != nil {
+		return api.ReleaseReport{}, err
 	}
 	return h.makeRelease(ctx, o, request.DryRun)
 }

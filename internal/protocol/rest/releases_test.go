@@ -110,6 +110,7 @@ func TestReleases(t *testing.T) {
 		{http.MethodPost, "/releases/1/refresh", `{}`, http.StatusConflict, "superseded"},
 		{http.MethodPost, "/rollbacks", `{}`, http.StatusBadRequest, "release"},
 		{http.MethodPost, "/rollbacks", `{"nodes":["web-1"],"to":9}`, http.StatusConflict, "not kept"},
+		{http.MethodPost, "/rollbacks", `{"nodes":["nobody"]}`, http.StatusNotFound, "no node is called nobody"},
 	} {
 		if text := b.asks(t, wrong.method, wrong.path, wrong.body, wrong.code, nil); !strings.Contains(text, wrong.says) {
 			t.Errorf("%s %s: %s, want %q", wrong.method, wrong.path, text, wrong.says)

@@ -27,6 +27,9 @@ func RotateAdmin(path string) (Rotated, error) {
 	if err != nil {
 		return Rotated{}, err
 	}
+	if err := CheckUsed(path); err != nil {
+		return Rotated{}, err
+	}
 	if err := CheckMode(path); err != nil {
 		return Rotated{}, err
 	}

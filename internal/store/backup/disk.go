@@ -26,7 +26,7 @@ func disk(path string, err error) error {
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(fault.Denied, err, "%s cannot be used: %v; check who you are, its owner, and how it is mounted", path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Wrap(fault.NotFound, err, "%s is not there: %v", path, err)
+		return fault.Wrap(fault.NotFound, err, "%s is not there; check the path", path)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -59,6 +59,7 @@ func Module(cfg Config) builtin.Module {
 		"get_fact":        builtin.Typed(cfg.getFact),
 		"get_facts":       builtin.Typed(cfg.getFacts),
 		"agent_inventory": builtin.Typed(cfg.agentInventory),
+		"collective_info": builtin.Typed(collectiveInfo),
 		"daemon_stats":    builtin.Typed(cfg.daemonStats),
 		"get_data":        builtin.Typed(cfg.getData),
 	}}
@@ -68,6 +69,16 @@ func ping(context.Context, struct{}) (any, error) {
 	return struct {
 		Pong int64 `json:"pong"`
 	}{time.Now().Unix()}, nil
+}
+
+// collective is the name that MCollective gives one which has no other. There are no others: who may call what on which node is decided by roles.
+const collective = "mcollective"
+
+func collectiveInfo(context.Context, struct{}) (any, error) {
+	return struct {
+		Main string   `json:"main_collective"`
+		All  []string `json:"collectives"`
+	}{collective, []string{collective}}, nil
 }
 
 func (c Config) names() []string {

@@ -57,6 +57,7 @@ func TestAnswers(t *testing.T) {
 		{"get_fact", `{"fact":"list.2"}`, `{"fact":"list.2","value":null}`},
 		{"get_fact", `{"fact":"os.nothing"}`, `{"fact":"os.nothing","value":null}`},
 		{"get_facts", `{"facts":"kernel, os.family,nothing"}`, `{"values":{"kernel":"Linux","nothing":null,"os.family":"Debian"}}`},
+		{"collective_info", `{}`, `{"main_collective":"mcollective","collectives":["mcollective"]}`},
 		{"get_data", `{"source":"service","query":"ntp"}`, `{"of":"ntp","status":"running"}`},
 		{"get_data", `{"source":"fact","query":"kernel"}`, `{"exists":true,"value":"Linux","value_encoding":"text/plain"}`},
 		{"get_data", `{"source":"fact","query":"list"}`, `{"exists":true,"value":"[10,{\"y\":\"z\"}]","value_encoding":"application/json"}`},

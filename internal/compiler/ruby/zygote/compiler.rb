@@ -24,6 +24,7 @@ require 'single_thread'
 require 'shortcuts'
 require 'loads'
 require 'logs'
+require 'data_places'
 require 'failure'
 require 'group_data'
 require 'questions'
@@ -119,6 +120,7 @@ module Tutti
 
     def looked_up(order, question, logs)
       answer = nil
+      DataPlaces.current = DataPlaces.new
       Inputs.of_compile(FactReads.new(order)) { answer = HieraQuestion.new(order, question, @environment, @version, @paths).run }
       texts = [answer.key?('value') ? JSON.generate(answer['value']) : '', answer.fetch('explanation', '').scrub]
       documents = texts.map { |text| @paths.show(text) }
@@ -135,6 +137,7 @@ module Tutti
     def compiled(order)
       facts = FactReads.new(order)
       documents = nil
+      DataPlaces.current = DataPlaces.new
       notes = Inputs.of_compile(facts) do
         documents = Compilation.new(order, @environment, @version, @paths).run.map { |document| @paths.show(JSON.generate(document)) }
       end
@@ -182,6 +185,7 @@ module Tutti
     def observe(root)
       places = Places.new(root: root, link: @link, modules: @environment.modulepath, own: [@dir])
       Lookups.install(@environment, places)
+      DataPlaces.install
       FactReads.install
       FileReads.install
       Outside.install

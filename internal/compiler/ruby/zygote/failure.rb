@@ -3,6 +3,12 @@
 module Tutti
   # Says what kept a catalog from being made: cause, message, file, line, column.
   class Failure
+    # What Puppet names in the middle of a message: files of data and of hierarchies that it cannot read.
+    DATA = Regexp.union(/Unable to parse \((?<file>[^()]+)\):(?:.* at line (?<line>\d+) column (?<pos>\d+))?/m,
+                        /\((?<file>[^()]+\.ya?ml)\): .* at line (?<line>\d+) column (?<pos>\d+)/,
+                        /Lookup Configuration at '(?<file>[^']+)' has wrong type/,
+                        /(?<file>\S+\.ya?ml): file does not contain a valid yaml hash/,
+                        /when using location '(?<file>[^']+)'/).freeze
     LOCATION = /\(file: (?<file>[^,)]+)(?:, line: (?<line>\d+))?(?:, column: (?<pos>\d+))?\)/.freeze
 
     def initialize(error, paths)
@@ -35,11 +41,19 @@ module Tutti
       end
     end
 
-    # Puppet gives the place in the message; some errors only carry it along.
+    # Puppet gives the place in the message; some errors only carry it along. A mistake in data is where the data is, and not where a
+    # manifest asked for them.
     def location(message)
-      place = message.match(LOCATION)
-      found = place ? place.named_captures : carried
+      place = message.match(DATA)
+      found = place ? place.named_captures : in_data(message)
+      place = message.match(LOCATION) unless found
+      found ||= place ? place.named_captures : carried
       { 'file' => relative(found['file']), 'line' => found['line'].to_i, 'pos' => found['pos'].to_i }
+    end
+
+    def in_data(message)
+      file, line = DataPlaces.current&.of(@error, message)
+      file && { 'file' => file, 'line' => line }
     end
 
     def carried
