@@ -48,32 +48,40 @@ func TestLayoutsOfMCollective(t *testing.T) {
 	services.action.Name = "restart"
 	for name, c := range map[string]struct{ got, want string }{
 		"rpc": {used().text(), `
-web1
+web1                                    ` + " " + `
    Used %: 71
 
-web2                                      Request Aborted
+web2                                     Request Aborted
    no such mount
 
+
 Summary of Used %:
+
    mean 71.0
 
-No response from:
-   web3
 
 Finished processing 2 / 3 hosts in 412.08 ms
-`},
+
+
+No response from:
+
+` + inFields([]string{"web3"}) + "\n"},
 		"rpc that shows failures": {failuresOnly.text(), `
-web2                                      Request Aborted
+web2                                     Request Aborted
    no such mount
 
+
 Summary of Used %:
+
    mean 71.0
 
-No response from:
-   web3
 
 Finished processing 2 / 3 hosts in 412.08 ms
-`},
+
+
+No response from:
+
+` + inFields([]string{"web3"}) + "\n"},
 		"ping": {
 			mcoPings([]api.Pong{{Node: "web2", Milliseconds: new(30.0)}, {Node: "away"}, {Node: "web1", Milliseconds: new(20.0)}}),
 			"web1                                     time=20.00 ms\nweb2                                     time=30.00 ms\n\n\n---- ping statistics ----\n2 replies max: 30.00 min: 20.00 avg: 25.00\n",
@@ -81,8 +89,8 @@ Finished processing 2 / 3 hosts in 412.08 ms
 		"ping of nobody": {mcoPings(nil), "\n\n---- ping statistics ----\nNo responses received\n"},
 		"facts": {factCounts("os.family", []action.Answer{
 			{Node: "a", Data: []byte(`{"value": "RedHat"}`)}, {Node: "b", Data: []byte(`{"value": "Debian"}`)}, {Node: "c", Data: []byte(`{"value": "Debian"}`)},
-		}, false), "Report for fact: os.family\n\n        Debian found 2 times\n        RedHat found 1 times\n\n"},
-		"facts with nodes": {factCounts("x", []action.Answer{{Node: "a", Data: []byte(`{"value": 1}`)}}, true), "Report for fact: x\n\n        1 found 1 times\n\n            a\n\n\n"},
+		}, false), "Report for fact: os.family\n\n        Debian                                   found 2 times\n        RedHat                                   found 1 times\n"},
+		"facts with nodes": {factCounts("x", []action.Answer{{Node: "a", Data: []byte(`{"value": 1}`)}}, true), "Report for fact: x\n\n        1                                        found 1 times\n\n            a\n\n"},
 		"count": {puppetCounts(puppet), `Total Puppet nodes: 2
 
           Nodes currently enabled: 1
@@ -112,7 +120,7 @@ Nodes currently doing puppet runs: 0
 	}
 	verbose := used()
 	verbose.verbosely = true
-	if text := verbose.text(); !strings.Contains(text, "---- disk#usage stats ----\n           Nodes: 3 / 2\n     Pass / Fail: 1 / 1\n") {
+	if text := verbose.text(); !strings.Contains(text, "---- disk#usage call stats ----\n           Nodes: 3 / 2\n     Pass / Fail: 1 / 1\n") {
 		t.Errorf("%s", text)
 	}
 }

@@ -36,19 +36,20 @@ var mcoFacts = verb[mcoFlags]{
 	},
 }
 
-// factCounts is what mco facts prints: the most frequent value first.
+// factCounts is what mco facts prints.
 func factCounts(name string, answers []action.Answer, verbosely bool) string {
 	nodes := map[string][]string{}
 	for _, a := range answers {
-		if a.Code == action.Done {
-			value := print.OneLine(valueText(dataOf(a)["value"]))
-			nodes[value] = append(nodes[value], string(a.Node))
+		if value := dataOf(a)["value"]; a.Code == action.Done && string(value) != "null" {
+			text := print.OneLine(valueText(value))
+			nodes[text] = append(nodes[text], string(a.Node))
 		}
 	}
-	values := slices.SortedFunc(maps.Keys(nodes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(nodes[b]), len(nodes[a])), cmp.Compare(a, b))
-	})
-	widest := 0
+	if len(nodes) == 0 {
+		return "No values found for fact " + print.OneLine(name) + "\n"
+	}
+	values := slices.Sorted(maps.Keys(nodes))
+	widest := 40
 	for _, value := range values {
 		widest = max(widest, len([]rune(value)))
 	}
@@ -57,10 +58,11 @@ func factCounts(name string, answers []action.Answer, verbosely bool) string {
 	for _, value := range values {
 		fmt.Fprintf(&b, "        %-*s found %d %s\n", widest, value, len(nodes[value]), "times") // the original says so of one, too
 		if verbosely {
+			slices.Sort(nodes[value])
 			fmt.Fprintf(&b, "\n%s\n", setIn("            ", strings.Join(nodes[value], "\n")))
 		}
 	}
-	return b.String() + "\n"
+	return b.String()
 }
 
 // dataOf are the results of an answer by their names.

@@ -30,9 +30,9 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
 			return p.reuser.Survey(p.store.Reusables, env, version)
 		},
-		Supplied: p.checkSupplied,
+		Supplied: codeFiles{p.library, p.blobs}.checkSupplied,
 		Log:      p.log.Logger,
-		Open:     p.openCode,
+		Open:     codeFiles{p.library, p.blobs}.open,
 	}, codecheck.Config{
 		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
 		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
@@ -45,22 +45,28 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 	})
 	p.groupDoubts = groupcheck.New(groupcheck.Parts{
 		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
-		Open: p.openCode,
+		Open: codeFiles{p.library, p.blobs}.open,
 	})
 }
 
-// openCode reads a file of a version.
-func (p *parts) openCode(ctx context.Context, d fleet.Digest) ([]byte, error) {
-	return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
+// codeFiles reads files of versions.
+type codeFiles struct {
+	library *code.Library
+	blobs   cas.Store
+}
+
+// open reads one.
+func (f codeFiles) open(ctx context.Context, d fleet.Digest) ([]byte, error) {
+	return cas.Bytes(ctx, f.blobs, d, code.MaxFileBytes)
 }
 
 // checkSupplied tells of modules of actions that no node could use as mistakes of a version.
-func (p *parts) checkSupplied(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
-	tree, err := p.library.Tree(ctx, env, version)
+func (f codeFiles) checkSupplied(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
+	tree, err := f.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := supply.Check(ctx, tree, p.openCode)
+	problems, err := supply.Check(ctx, tree, f.open)
 	var found []codecheck.Finding
 	for _, wrong := range problems {
 		found = append(found, codecheck.Finding{Level: codecheck.Mistake, File: wrong.Path, Message: wrong.Reason})
