@@ -471,6 +471,8 @@ await journey('a read-only role sees, and cannot act', async () => {
     assert.equal(await button.getAttribute('aria-disabled'), 'true', path);
     assert.match((await button.getAttribute('aria-description')) ?? '', new RegExp(needs), path);
   }
+  await theirs.page.goto(`${base}/nodes`); // no dialog is over the menu
+  await theirs.page.getByRole('table', { name: /Nodes/ }).waitFor();
   assert.equal(
     await theirs.page.getByRole('link', { name: 'Audit log' }).count(),
     0,
