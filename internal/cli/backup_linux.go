@@ -57,7 +57,7 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		}
 		var file []byte
 		if path := first(in.config, c.system.Getenv("TUTTI_CONFIG")); path != "" {
-			if file, err = readNamed("the configuration", path, maxKeyFile); err != nil {
+			if file, err = readNamed("the configuration", path); err != nil {
 				return err
 			}
 		}

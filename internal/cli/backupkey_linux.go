@@ -14,9 +14,6 @@ import (
 	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
-// maxKeyFile is the longest file of keys, in bytes.
-const maxKeyFile = 1 << 20
-
 // passphraseFlags say where a passphrase comes from. It is never an argument or a variable: those
 // are seen by others.
 type passphraseFlags struct {
@@ -71,7 +68,7 @@ func (in *lockFlags) add(f flagSet) {
 func makeLock(a *app, f lockFlags) (backup.Lock, error) {
 	keys := strings.Join(f.recipients, "\n")
 	if f.file != "" {
-		text, err := readNamed("the public keys", f.file, maxKeyFile)
+		text, err := readNamed("the public keys", f.file)
 		if err != nil {
 			return backup.Lock{}, err
 		}
@@ -127,7 +124,7 @@ func readKey(a *app, f keyFlags) (backup.Key, error) {
 	case f.file != "" && passphrase != "":
 		return backup.Key{}, usageError{fault.New(fault.Invalid, "give a passphrase or a private key, not both")}
 	case f.file != "":
-		text, err := readNamed("the private key", f.file, maxKeyFile)
+		text, err := readNamed("the private key", f.file)
 		if err != nil {
 			return backup.Key{}, err
 		}

@@ -56,13 +56,14 @@ See docs/code-from-git.md.`,
 			purpose, path string
 			into          *string
 		}{
-			{"the private key", in.keyFile, &request.Key}, {"the host keys", in.knownHostsFile, &request.KnownHosts},
+			{"the private key", in.keyFile, &request.Key},
+			{"the host keys", in.knownHostsFile, &request.KnownHosts},
 			{"the webhook's secret", in.webhookFile, &request.WebhookSecret},
 		} {
 			if file.path == "" {
 				continue
 			}
-			text, err := readNamed(file.purpose, file.path, maxKeyFile)
+			text, err := readNamed(file.purpose, file.path)
 			if err != nil {
 				return err
 			}

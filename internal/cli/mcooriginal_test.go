@@ -87,7 +87,9 @@ func TestLayoutsAreTheOriginals(t *testing.T) {
 		}
 		p.began = p.began.UTC()
 		got := p.text() + "---- facts\n" + factCounts("os.family", []action.Answer{
-			{Node: "c", Data: []byte(`{"value": "Debian"}`)}, {Node: "a", Data: []byte(`{"value": "RedHat"}`)}, {Node: "b", Data: []byte(`{"value": "Debian"}`)},
+			{Node: "c", Data: []byte(`{"value": "Debian"}`)},
+			{Node: "a", Data: []byte(`{"value": "RedHat"}`)},
+			{Node: "b", Data: []byte(`{"value": "Debian"}`)},
 			{Node: "d", Data: []byte(`{"value": null}`)},
 		}, verbosely)
 		if diff := cmp.Diff(string(want), got); diff != "" {

@@ -27,19 +27,22 @@ func openNamed(purpose, path string) (*os.File, error) {
 	return file, nil
 }
 
-// readNamed reads a whole file of at most this many bytes.
-func readNamed(purpose, path string, most int64) ([]byte, error) {
+// maxNamedBytes is the most that is read of a file that is read whole: keys, settings.
+const maxNamedBytes = 1 << 20
+
+// readNamed reads a whole file.
+func readNamed(purpose, path string) ([]byte, error) {
 	file, err := openNamed(purpose, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxNamedBytes+1))
 	if err != nil {
 		return nil, unread(purpose, path, err)
 	}
-	if int64(len(text)) > most {
-		return nil, usageError{&fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("cannot read %s: %s has more than %d bytes", purpose, path, most), Hint: "is it the right file?"}}
+	if len(text) > maxNamedBytes {
+		return nil, usageError{&fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("cannot read %s: %s has more than %d bytes", purpose, path, maxNamedBytes), Hint: "is it the right file?"}}
 	}
 	return text, nil
 }
@@ -87,16 +90,16 @@ func nearPath(path string) string {
 		return ""
 	}
 	dir, base := filepath.Split(whole)
-	if entries, err := os.ReadDir(dir); err != nil {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
 		return "there is no directory " + filepath.Clean(dir)
-	} else {
-		names := make([]string, len(entries))
-		for i, e := range entries {
-			names[i] = e.Name()
-		}
-		if meant := fault.DidYouMean(base, names); meant != "" {
-			return meant
-		}
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	if meant := fault.DidYouMean(base, names); meant != "" {
+		return meant
 	}
 	return "it was looked for in " + filepath.Clean(dir)
 }

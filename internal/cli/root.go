@@ -141,6 +141,9 @@ func strictly(root *cobra.Command) {
 			}
 		case "completion":
 			cmd.Args, cmd.RunE = noVerb, showHelp
+			for _, shell := range cmd.Commands() {
+				shell.Args = noArgument
+			}
 		}
 	}
 }
@@ -166,6 +169,14 @@ func noVerb(cmd *cobra.Command, args []string) error {
 }
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// noArgument is for a command that takes none.
+func noArgument(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return oneTooMany(cmd, args[0])
+	}
+	return nil
+}
 
 // hint prints advice that is not a result.
 func (a *app) hint(format string, args ...any) {

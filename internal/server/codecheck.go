@@ -18,6 +18,9 @@ import (
 
 // openChecks wires the checks of code, and of groups beside code, to their neighbours. It compiles on as many workers at once as one environment may have.
 func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers int) {
+	open := func(ctx context.Context, d fleet.Digest) ([]byte, error) {
+		return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
+	}
 	p.checks = codecheck.New(codecheck.Parts{
 		Code:     p.library,
 		ToJSON:   yamljson.ToJSON,
@@ -30,9 +33,9 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
 			return p.reuser.Survey(p.store.Reusables, env, version)
 		},
-		Supplied: codeFiles{p.library, p.blobs}.checkSupplied,
+		Supplied: suppliedCheck{p.library, open}.findings,
 		Log:      p.log.Logger,
-		Open:     codeFiles{p.library, p.blobs}.open,
+		Open:     open,
 	}, codecheck.Config{
 		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
 		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
@@ -45,28 +48,22 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 	})
 	p.groupDoubts = groupcheck.New(groupcheck.Parts{
 		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
-		Open: codeFiles{p.library, p.blobs}.open,
+		Open: open,
 	})
 }
 
-// codeFiles reads files of versions.
-type codeFiles struct {
+// suppliedCheck tells of modules of actions that no node could use as mistakes of a version.
+type suppliedCheck struct {
 	library *code.Library
-	blobs   cas.Store
+	open    func(ctx context.Context, content fleet.Digest) ([]byte, error)
 }
 
-// open reads one.
-func (f codeFiles) open(ctx context.Context, d fleet.Digest) ([]byte, error) {
-	return cas.Bytes(ctx, f.blobs, d, code.MaxFileBytes)
-}
-
-// checkSupplied tells of modules of actions that no node could use as mistakes of a version.
-func (f codeFiles) checkSupplied(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
-	tree, err := f.library.Tree(ctx, env, version)
+func (s suppliedCheck) findings(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
+	tree, err := s.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := supply.Check(ctx, tree, f.open)
+	problems, err := supply.Check(ctx, tree, s.open)
 	var found []codecheck.Finding
 	for _, wrong := range problems {
 		found = append(found, codecheck.Finding{Level: codecheck.Mistake, File: wrong.Path, Message: wrong.Reason})
