@@ -64,6 +64,7 @@ var ranks = map[string]int{
 	"internal/policy":           10,
 	"internal/rbac":             10,
 	"internal/store/backup":     10,
+	"internal/store/lease":      10,
 	"internal/store/usage":      10,
 	"internal/task":             10,
 	"internal/task/datatype":    9, // tasks are checked with it

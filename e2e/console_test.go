@@ -29,6 +29,7 @@ import (
 const consoleCode = `class app {
   file { '/srv/app.conf':
     content => "workers = 4\n",
+    mode    => $trusted['certname'] ? { /^red/ => '0600', default => '0644' },
   }
   service { 'app':
     ensure  => running,
@@ -44,6 +45,7 @@ node default {
 const nextConsoleCode = `class app {
   file { '/srv/app.conf':
     content => "workers = 8\nlisten = 8080\n",
+    mode    => $trusted['certname'] ? { /^red/ => '0600', default => '0644' },
   }
   user { 'app':
     ensure => present,
@@ -156,7 +158,7 @@ func failedReport(t *testing.T, name, version string) []byte {
 				"message": "could not be written: no space left on device", "status": "failure", "time": now, "corrective_change": false,
 			}},
 		}),
-		"Service[app]": status("Service[app]", "Service", "app", 5, map[string]any{"skipped": true}),
+		"Service[app]": status("Service[app]", "Service", "app", 6, map[string]any{"skipped": true}),
 	}
 	text, err := json.Marshal(report)
 	if err != nil {

@@ -272,7 +272,7 @@ func TestSecondServerOnSameData(t *testing.T) {
 	if r.code != 5 {
 		t.Errorf("exit code %d, want 5 (refused)\n%s", r.code, r.text())
 	}
-	contains(t, r.text(), "another server", fmt.Sprint(s.cmd.Process.Pid), s.data)
+	contains(t, r.text(), "another server", fmt.Sprint(s.cmd.Process.Pid), s.data, "docs/many-servers.md")
 	if !s.answers() {
 		t.Error("the first server does not answer any more")
 	}

@@ -16,7 +16,8 @@ import (
 // The same story with PostgreSQL keeping the records.
 func TestPostgreSQL(t *testing.T) {
 	begin(t, 40)
-	s := startServer(t, "--autosign", "all", "--database", startPostgres(t))
+	url := startPostgres(t)
+	s := startServer(t, "--autosign", "all", "--database", url)
 	s.deploy(t, "production")
 	a := newAgent(t, s, "postgres.test", "story=basic")
 	a.run(t, 2)
@@ -30,9 +31,31 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	checkStored(t, a)
 	a.run(t, 0)
+	checkCluster(t, s, url)
 	if left, _ := filepath.Glob(filepath.Join(s.data, "*.db")); len(left) != 0 {
 		t.Errorf("there is a SQLite database beside PostgreSQL: %v", left)
 	}
+}
+
+// checkCluster has a server that was killed and started again be the only one of its records, with all leases, given anew; another one is
+// refused, and told who is there.
+func checkCluster(t *testing.T, s *server, url string) {
+	t.Helper()
+	c := decode[api.Cluster](t, s, "cluster", "status")
+	if len(c.Servers) != 1 || c.Servers[0].Server != c.Answered || c.Servers[0].State != api.ServerRunning || c.Servers[0].Address != s.url || len(c.Leases) < 10 {
+		t.Fatalf("the cluster: %+v", c)
+	}
+	for _, l := range c.Leases {
+		if l.State != api.LeaseHeld || l.Server != c.Answered || l.Token < 2 {
+			t.Errorf("lease %+v", l)
+		}
+	}
+	r := tuttiWith(t, s.env, "server", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--database", url)
+	if r.code != 5 {
+		t.Errorf("exit code %d, want 5 (refused)\n%s", r.code, r.text())
+	}
+	contains(t, r.text(), "another server ("+c.Answered+" at "+c.Servers[0].Address+") uses this database", "docs/many-servers.md")
+	contains(t, s.tutti(t, "cluster", "status"), c.Answered, "running", "scheduled jobs")
 }
 
 func checkStored(t *testing.T, a *agent) {

@@ -187,7 +187,7 @@ await journey('a preview is read, and said yes to', async () => {
   await changes.getByRole('button', { name: 'Ack… User[app]' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText(/^tutti preview ack 1 [0-9a-f]+$/).waitFor();
-  await dialog.getByLabel('Why').fill('seen');
+  await dialog.getByRole('textbox', { name: 'Why' }).fill('seen');
   await dialog.getByRole('button', { name: 'Acknowledge' }).click();
   await changes.getByRole('button', { name: 'Withdraw… User[app]' }).waitFor();
   await page.getByRole('link', { name: `${total - 1} change`, exact: true }).click();
@@ -260,7 +260,7 @@ await journey('a user is made, given a role, and the log says so', async () => {
   await page.goto(`${base}/access`);
   await page.getByRole('button', { name: 'New user…' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Name').fill('olga');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('olga');
   await dialog.getByLabel('viewer').check();
   await dialog.getByText('tutti user create olga --role viewer --no-password').waitFor();
   await dialog.getByRole('button', { name: 'Make' }).click();
@@ -282,7 +282,7 @@ await journey('a token is made, shown once, and revoked', async () => {
   await page.goto(`${base}/access?view=tokens`);
   await page.getByRole('button', { name: 'New token…' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Label').fill('ci');
+  await dialog.getByRole('textbox', { name: 'Label' }).fill('ci');
   await dialog.getByRole('button', { name: 'Make' }).click();
   await dialog.getByText(/^tutti_/).waitFor();
   await page.keyboard.press('Escape');
@@ -296,20 +296,20 @@ await journey('a policy judges a preview, and a freeze begins', async () => {
   await page.goto(`${base}/policies`);
   await page.getByRole('button', { name: 'New policy…' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Name').fill('services-stay');
-  await dialog.getByLabel('When').fill('change.kind == "removed" and change.type == "Service"');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('services-stay');
+  await dialog.getByRole('textbox', { name: 'When' }).fill('change.kind == "removed" and change.type == "Service"');
   await dialog.getByText('warn').click();
-  await dialog.getByLabel('Message').fill('a service is forgotten');
+  await dialog.getByRole('textbox', { name: 'Message' }).fill('a service is forgotten');
   await dialog.getByRole('button', { name: 'Make' }).click();
   await page.getByRole('button', { name: 'Open services-stay' }).waitFor();
   await page.goto(`${base}/previews/1`);
   await page.getByText('services-stay: a service is forgotten').waitFor();
   await page.goto(`${base}/policies?view=freezes`);
   await page.getByRole('button', { name: 'New freeze…' }).click();
-  await dialog.getByLabel('Name').fill('nights');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('nights');
   await dialog.getByText('Every week').click();
   await dialog.getByRole('textbox', { name: 'When' }).fill('daily 00:00-23:59');
-  await dialog.getByLabel('Why').fill('nobody is there');
+  await dialog.getByRole('textbox', { name: 'Why' }).fill('nobody is there');
   await dialog.getByRole('button', { name: 'Make' }).click();
   await page.getByRole('button', { name: 'Remove… nights' }).click();
   await dialog.getByText('tutti policy freeze delete nights').waitFor();
@@ -321,13 +321,33 @@ await journey('compiling is paused, and goes on', async () => {
   await page.goto(`${base}/queue`);
   await page.getByRole('button', { name: 'Pause…' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Why').fill('the disk is slow');
+  await dialog.getByRole('textbox', { name: 'Why' }).fill('the disk is slow');
   await dialog.getByText("tutti compile pause --reason 'the disk is slow'").waitFor();
   await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.getByText('the disk is slow').waitFor();
   await page.getByRole('button', { name: 'Go on…' }).click();
   await dialog.getByRole('button', { name: 'Go on', exact: true }).click();
   await page.getByText('the disk is slow').waitFor({ state: 'detached' });
+});
+
+await journey('in how many forms nodes have a resource', async () => {
+  await page.goto(`${base}/resources`);
+  await page
+    .getByRole('table', { name: /Resources of type File/ })
+    .getByRole('button', { name: '/srv/app.conf' })
+    .click();
+  const variants = page.getByRole('region', { name: 'Variants' });
+  await variants.getByText(`${total} nodes have it in 2 variants`).waitFor();
+  await variants.getByRole('row', { name: '≠ mode 0644 0600' }).waitFor();
+  await variants.getByRole('link', { name: red }).waitFor();
+});
+
+await journey('which values a fact has, and the nodes that have one', async () => {
+  await page.goto(`${base}/facts?find=os.family`);
+  await page.getByRole('link', { name: 'os.family' }).click();
+  await page.getByRole('link', { name: 'RedHat: nodes with this value' }).click();
+  await page.waitForURL(/nodes.*where=/);
+  await page.getByRole('table', { name: /Nodes, \d+ rows?\./ }).waitFor();
 });
 
 await journey('pages that are not there, and things that are not', async () => {
@@ -342,6 +362,10 @@ const pages = [
   [`/nodes/${red}?tab=resources`, red],
   [`/nodes/${red}?tab=facts`, red],
   [`/nodes/${red}?tab=runs`, red],
+  ['/resources', 'Resources'],
+  ['/resources?title=%2Fsrv%2Fapp.conf', /app\.conf/],
+  ['/facts', 'Facts'],
+  ['/facts?path=%5B%22os%22%2C%22family%22%5D', 'os.family'],
   ['/versions', 'Versions'],
   ['/versions?environment=staging&view=mistakes', 'Versions'],
   ['/versions?view=sources', 'Versions'],
@@ -429,6 +453,23 @@ await journey('a read-only role sees, and cannot act', async () => {
   assert.match((await run.getAttribute('aria-description')) ?? '', /puppet:run/);
   await run.click({ force: true });
   assert.equal(await theirs.page.getByRole('dialog').count(), 0);
+  for (const [path, act, needs] of [
+    ['/releases/2', 'Roll back…', 'release:create'],
+    ['/previews/1', 'Release…', 'release:create'],
+    ['/queue', 'Pause…', 'compile:pause'],
+    ['/policies', 'New policy…', 'policy:write'],
+    ['/certificates?name=new-1.waits.test', 'Forget…', 'certificate:write'],
+  ]) {
+    await theirs.page.goto(base + path);
+    const button = theirs.page.getByRole('button', { name: act });
+    assert.equal(await button.getAttribute('aria-disabled'), 'true', path);
+    assert.match((await button.getAttribute('aria-description')) ?? '', new RegExp(needs), path);
+  }
+  assert.equal(
+    await theirs.page.getByRole('link', { name: 'Audit log' }).count(),
+    0,
+    'who may not see it has no way to it',
+  );
   assert.deepEqual(theirs.said, []);
   // The server refuses it, too, also to a page of ours that shows the right token.
   const status = await theirs.page.evaluate(async () => {

@@ -13,6 +13,8 @@ const pages = {
   resources: `/nodes/${red}?tab=resources`,
   facts: `/nodes/${red}?tab=facts`,
   runs: `/nodes/${red}?tab=runs`,
+  variants: '/resources?title=%2Fsrv%2Fapp.conf',
+  values: '/facts?path=%5B%22os%22%2C%22family%22%5D',
   versions: '/versions',
   mistakes: '/versions?environment=staging&view=mistakes',
   previews: '/previews',

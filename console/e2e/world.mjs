@@ -52,16 +52,24 @@ export async function findings(page) {
     );
 }
 
-/** What is wider than the window, or lies over something else: empty when the page fits. */
+/** What is wider than the window, or cut off, a moment after the window changed: empty when the page fits. */
 export async function overflows(page) {
-  return page.evaluate(() => {
-    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-    const lists = [...document.querySelectorAll('.grid')]
-      .map((list) => list.scrollWidth - list.clientWidth)
-      .filter((more) => more > 1);
-    if (wide > 1) return `the page is ${wide} pixels wider than the window`;
-    return lists.length > 0 ? `columns of a list are cut off by ${lists.join(', ')} pixels` : '';
-  });
+  let found = '';
+  for (let tries = 0; tries < 20; tries++) {
+    found = await page.evaluate(overflowing);
+    if (!found) break;
+    await page.waitForTimeout(100);
+  }
+  return found;
+}
+
+function overflowing() {
+  const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const lists = [...document.querySelectorAll('.grid')]
+    .map((list) => list.scrollWidth - list.clientWidth)
+    .filter((more) => more > 1);
+  if (wide > 1) return `the page is ${wide} pixels wider than the window`;
+  return lists.length > 0 ? `columns of a list are cut off by ${lists.join(', ')} pixels` : '';
 }
 
 /** Waits until a page has what it asked for. */

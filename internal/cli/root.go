@@ -153,7 +153,7 @@ var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, puppetCommand, mcoCommand,
 	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
-	auditCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
+	auditCommand, clusterCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }
 
 // noVerb refuses what is none of a command's commands.

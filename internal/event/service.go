@@ -118,7 +118,7 @@ func (s *Service) leave(weight int64) {
 	s.room.Release(weight)
 }
 
-// Run stores and settles until ctx is done. What is not stored then was not acknowledged.
+// Run stores until ctx is done, once. What is not stored then was not acknowledged. Each server does, for the nodes that are connected to it.
 func (s *Service) Run(ctx context.Context) error {
 	defer close(s.closed)
 	if span, err := s.Store.EventSpan(ctx); err == nil {
@@ -126,7 +126,6 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.storing(ctx) })
-	group.Go(func() error { return s.settling(ctx) })
 	group.Go(func() error { return s.listing(ctx) })
 	return group.Wait()
 }

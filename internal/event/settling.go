@@ -16,8 +16,8 @@ func (s *Service) Reported() {
 	}
 }
 
-// settling brings runs and reports together.
-func (s *Service) settling(ctx context.Context) error {
+// SettleRuns brings runs and reports together until ctx is done. One of all servers does at a time.
+func (s *Service) SettleRuns(ctx context.Context) error {
 	tick := time.NewTicker(s.settings.Poll)
 	defer tick.Stop()
 	for {

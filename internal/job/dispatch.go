@@ -3,16 +3,18 @@ package job
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 )
 
-// Run dispatches, and takes in answers, until ctx is done. It returns when all that it
-// started has ended.
+// Run takes in answers until ctx is done, once. Each server does, for the nodes that are connected to it.
 func (s *Service) Run(ctx context.Context) error {
-	var taking sync.WaitGroup
-	taking.Go(func() { s.takeIn(ctx) })
-	defer taking.Wait()
+	s.takeIn(ctx)
+	return nil
+}
+
+// Dispatch dispatches until ctx is done. One of all servers does at a time. It may be called again when it has ended: the rows are the
+// state.
+func (s *Service) Dispatch(ctx context.Context) error {
 	d := &dispatcher{Service: s, since: s.Now(), desks: map[int64]*desk{}}
 	tick := time.NewTicker(s.settings.Tick)
 	defer tick.Stop()
@@ -33,7 +35,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// dispatcher is the state of one Run; it belongs to Run's goroutine. All of it can be lost.
+// dispatcher is the state of one Dispatch; it belongs to Dispatch's goroutine. All of it can be lost.
 type dispatcher struct {
 	*Service
 	since time.Time // when it began to look

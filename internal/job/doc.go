@@ -1,7 +1,7 @@
 // Package job gives one order to many nodes and keeps the result of each.
 //
 // A user orders a Job: its targets are resolved, the user's rights are checked for each target, and the job is
-// stored with a Run for each node. From then on the rows are the job. The dispatcher (Run of Service) sends
+// stored with a Run for each node. From then on the rows are the job. The dispatcher (Dispatch of Service) sends
 // each run's order to its node after the row says so. The answers of nodes move the rows to their next state.
 // An order's transaction is its run's ID, a random UUID made with the row; agents run a transaction once,
 // however often it arrives, so an order is sent again until its node acknowledges it.

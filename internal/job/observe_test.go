@@ -65,7 +65,7 @@ func TestAnswersWaitWhileTheStoreDoes(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- service.Run(ctx) }()
+		go func() { ended <- jobtest.Serve(ctx, service) }()
 		results := pxp.Data(pxp.Outcome{Stdout: strings.Repeat("x", 20<<10)})
 		var telling sync.WaitGroup
 		for _, r := range runs {

@@ -68,7 +68,7 @@ func (w *world) start() {
 	w.fleet.Know(service)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.ended = stop, make(chan error, 1)
-	go func() { w.ended <- service.Run(ctx) }()
+	go func() { w.ended <- jobtest.Serve(ctx, service) }()
 }
 
 func (w *world) halt() {

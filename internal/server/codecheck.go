@@ -18,9 +18,6 @@ import (
 
 // openChecks wires the checks of code, and of groups beside code, to their neighbours. It compiles on as many workers at once as one environment may have.
 func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers int) {
-	open := func(ctx context.Context, d fleet.Digest) ([]byte, error) {
-		return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
-	}
 	p.checks = codecheck.New(codecheck.Parts{
 		Code:     p.library,
 		ToJSON:   yamljson.ToJSON,
@@ -33,9 +30,9 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
 			return p.reuser.Survey(p.store.Reusables, env, version)
 		},
-		Supplied: suppliedCheck{p.library, open}.findings,
+		Supplied: codeFiles{p.library, p.blobs}.checkSupplied,
 		Log:      p.log.Logger,
-		Open:     open,
+		Open:     codeFiles{p.library, p.blobs}.open,
 	}, codecheck.Config{
 		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
 		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
@@ -48,22 +45,28 @@ func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers 
 	})
 	p.groupDoubts = groupcheck.New(groupcheck.Parts{
 		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
-		Open: open,
+		Open: codeFiles{p.library, p.blobs}.open,
 	})
 }
 
-// suppliedCheck tells of modules of actions that no node could use as mistakes of a version.
-type suppliedCheck struct {
+// codeFiles reads files of versions.
+type codeFiles struct {
 	library *code.Library
-	open    func(ctx context.Context, content fleet.Digest) ([]byte, error)
+	blobs   cas.Store
 }
 
-func (s suppliedCheck) findings(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
-	tree, err := s.library.Tree(ctx, env, version)
+// open reads one.
+func (f codeFiles) open(ctx context.Context, d fleet.Digest) ([]byte, error) {
+	return cas.Bytes(ctx, f.blobs, d, code.MaxFileBytes)
+}
+
+// checkSupplied tells of modules of actions that no node could use as mistakes of a version.
+func (f codeFiles) checkSupplied(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]codecheck.Finding, error) {
+	tree, err := f.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := supply.Check(ctx, tree, s.open)
+	problems, err := supply.Check(ctx, tree, f.open)
 	var found []codecheck.Finding
 	for _, wrong := range problems {
 		found = append(found, codecheck.Finding{Level: codecheck.Mistake, File: wrong.Path, Message: wrong.Reason})

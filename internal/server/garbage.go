@@ -26,8 +26,13 @@ type housekeeper struct {
 	log        *slog.Logger
 }
 
-// run sweeps again and again until ctx is done. A failure is logged and tried again the next time.
-func (h housekeeper) run(ctx context.Context) error {
+// run sweeps what all servers share again and again until ctx is done. A failure is logged and tried again the next time.
+func (h housekeeper) run(ctx context.Context) error { return h.every(ctx, h.sweep) }
+
+// runHere is run for what only this server has.
+func (h housekeeper) runHere(ctx context.Context) error { return h.every(ctx, h.sweepHere) }
+
+func (h housekeeper) every(ctx context.Context, sweep func(context.Context, time.Time)) error {
 	interval := h.config.Load().GarbageInterval
 	next := time.NewTimer(min(interval, firstSweep))
 	defer next.Stop()
@@ -36,7 +41,7 @@ func (h housekeeper) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-next.C:
-			h.sweep(ctx, time.Now())
+			sweep(ctx, time.Now())
 			next.Reset(interval)
 		}
 	}
@@ -86,6 +91,7 @@ func (h housekeeper) sweep(ctx context.Context, now time.Time) {
 		"certificates":   func() (int, error) { return h.store.Authority.PruneCertificates(ctx, now.Add(-keepCertificates)) },
 		"rules":          func() (int, error) { return h.store.Policies.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
 		"noise rules":    func() (int, error) { return h.store.Previews.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"servers":        func() (int, error) { return h.store.Leases.ForgetServers(ctx, forgetServers) },
 		"audit log":      func() (int, error) { return h.store.Audit.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
 		"generations":    func() (int, error) { return h.store.Deliveries.PruneGenerations(ctx, c.GenerationsKept) },
 		"losses":         func() (int, error) { return h.store.Deliveries.PruneLosses(ctx, now.Add(-c.JobRetention)) },
@@ -100,11 +106,15 @@ func (h housekeeper) sweep(ctx context.Context, now time.Time) {
 		h.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
 	}
 	h.tell(ctx, "samples of what is used", func() (int, error) { return h.usages.sample(ctx, now) })
-	h.tell(ctx, "work trees", func() (int, error) { return h.pruneTrees(ctx) })
 	h.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := h.library.Sweep(ctx, c.GarbageGrace, h.referred)
 		return removed, err
 	})
+}
+
+// sweepHere looks after the data directory.
+func (h housekeeper) sweepHere(ctx context.Context, _ time.Time) {
+	h.tell(ctx, "work trees", func() (int, error) { return h.pruneTrees(ctx) })
 }
 
 // shortenReports keeps older reports in short, if there is a time for that.

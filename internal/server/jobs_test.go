@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/server/datadir"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
@@ -62,7 +63,7 @@ func (s *orderer) start() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.parts, s.stop, s.ended = p, stop, make(chan error, 1)
-	go func() { s.ended <- p.jobs.Run(ctx) }()
+	go func() { s.ended <- jobtest.Serve(ctx, p.jobs) }()
 }
 
 // halt stops the server; agents lose their connections.

@@ -3,9 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -43,6 +40,7 @@ import (
 	"github.com/tutti-project/tutti/internal/server/datadir"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/backup"
+	"github.com/tutti-project/tutti/internal/store/lease"
 	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
@@ -51,6 +49,8 @@ import (
 type parts struct {
 	config       atomic.Pointer[settings.Config] // as it is now; SIGHUP replaces it
 	data         *datadir.Dir
+	id           string        // this server's name among those that use the same records
+	leases       *lease.Keeper // of what one of them does at a time
 	disk         *datadir.Disk // of the data directory
 	usages       *usages
 	log          logger
@@ -132,9 +132,13 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	if err = backup.CheckDataDir(p.data.Path); err != nil {
 		return p, err
 	}
+	if p.id, err = p.data.ID(settings.ServerName()); err != nil {
+		return p, err
+	}
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
+	openLeases(p, c)
 	p.usages = &usages{path: p.data.Path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
 		return p, err
@@ -299,7 +303,7 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 	if !c.ReuseCatalogs {
 		reuser = nil
 	}
-	settings := compile.DefaultDispatcher(workerName(p.data.Path), slots)
+	settings := compile.DefaultDispatcher(p.id, slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
@@ -348,12 +352,6 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 
 // versions is what compile asks of deployed code.
 func (p *parts) versions() versions { return versions{p.library, p.store.Versions} }
-
-// workerName is the same after a restart, and no other server's.
-func workerName(data string) string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%s:%s", host, filepath.Clean(data))
-}
 
 // close closes what was opened, the last first.
 func (p *parts) close() error {

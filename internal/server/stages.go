@@ -13,6 +13,17 @@ import (
 // context is done and returns when all that it started has ended.
 type stage map[string]func(context.Context) error
 
+// and is all of two stages. No name may be in both.
+func (s stage) and(others stage) stage {
+	for name, run := range others {
+		if s[name] != nil {
+			panic("two components are called " + name)
+		}
+		s[name] = run
+	}
+	return s
+}
+
 // running is stages that run.
 type running struct {
 	failed chan error // the first component that ended by an error

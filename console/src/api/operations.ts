@@ -154,6 +154,7 @@ export interface Operations {
   "audit.verify": { request: { known?: string }; response: T.AuditVerification };
   "audit.sign": { request: Record<never, never>; response: T.AuditHead };
   "server.usage": { request: Record<never, never>; response: T.Usage };
+  "cluster.status": { request: Record<never, never>; response: T.Cluster };
   "version.show": { request: Record<never, never>; response: T.Build };
   "api.describe": { request: Record<never, never>; response: unknown };
 }
@@ -316,6 +317,7 @@ export const operations: Record<
   "audit.verify": { method: "GET", path: "/audit/verification", permission: "audit:read", act: false, query: ["known"] },
   "audit.sign": { method: "POST", path: "/audit/heads", permission: "audit:read", act: true, query: [] },
   "server.usage": { method: "GET", path: "/usage", permission: "metrics:read", act: false, query: [] },
+  "cluster.status": { method: "GET", path: "/cluster", permission: "metrics:read", act: false, query: [] },
   "version.show": { method: "GET", path: "/version", permission: "self", act: false, query: [] },
   "api.describe": { method: "GET", path: "/openapi.json", permission: "self", act: false, query: [] },
 };

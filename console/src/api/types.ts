@@ -388,6 +388,29 @@ export interface ChangeGroup {
   type?: string;
 }
 
+export interface Cluster {
+  answered: string;
+  leases: ClusterLease[] | null;
+  servers: ClusterServer[] | null;
+}
+
+export interface ClusterLease {
+  lease: string;
+  server: string;
+  since: string;
+  state: string;
+  token: number;
+}
+
+export interface ClusterServer {
+  address: string;
+  seen_at: string;
+  server: string;
+  started_at: string;
+  state: string;
+  version: string;
+}
+
 export interface CodeBranch {
   branch: string;
   commit?: string;

@@ -3,12 +3,19 @@ import { Link } from '../routes/router';
 import { Breadcrumbs, Text } from '../ui/kit';
 
 /** Where a page is: the list that it is one of. */
-export function Crumbs({ to, of, children }: { to: string; of: string; children: ReactNode }) {
+export function Crumbs(props: {
+  to: string;
+  search?: Record<string, string | undefined>;
+  of: string;
+  children: ReactNode;
+}) {
   return (
     <Breadcrumbs mb={4} fz="sm" component="nav" aria-label="Where this is">
-      <Link to={to}>{of}</Link>
+      <Link to={props.to} search={props.search}>
+        {props.of}
+      </Link>
       <Text size="sm" span aria-current="page">
-        {children}
+        {props.children}
       </Text>
     </Breadcrumbs>
   );

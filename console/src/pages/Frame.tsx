@@ -22,6 +22,8 @@ import {
   IconMoon,
   IconPlayerPlay,
   IconRocket,
+  IconListDetails,
+  IconPackages,
   IconServer2,
   IconSun,
   IconUser,
@@ -41,6 +43,8 @@ import { LoginForm } from './Login';
 const places = [
   { group: '', to: '/', text: 'Overview', icon: IconHome, needs: '' },
   { group: 'Fleet', to: '/nodes', text: 'Nodes', icon: IconServer2, needs: 'node:read' },
+  { group: '', to: '/resources', text: 'Resources', icon: IconPackages, needs: 'catalog:read' },
+  { group: '', to: '/facts', text: 'Facts', icon: IconListDetails, needs: 'query:run' },
   { group: 'Change', to: '/versions', text: 'Versions', icon: IconGitBranch, needs: 'code:read' },
   { group: '', to: '/previews', text: 'Previews', icon: IconFileDiff, needs: 'preview:read' },
   { group: '', to: '/releases', text: 'Releases', icon: IconRocket, needs: 'release:read' },

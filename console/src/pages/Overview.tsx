@@ -5,7 +5,8 @@ import { mayDo, useSession } from '../data/session';
 import { Link, nodeAddress } from '../routes/router';
 import { Group, SimpleGrid, Stack, Table, Text, Title } from '../ui/kit';
 import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
-import { count, many, runStates, titleOf } from '../ui/words';
+import { count, many, runStates, titleOf, visible } from '../ui/words';
+import { sourceOf } from './change/source';
 
 /** The fleet in one look: what failed first, what goes on, what waits. */
 export function Overview() {
@@ -22,6 +23,7 @@ export function Overview() {
           )}
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
             {sees && <FailedNodes />}
+            {mayDo(session, 'release:read') && <Changes />}
             {mayDo(session, 'job:read') && <Work />}
           </SimpleGrid>
         </Stack>
@@ -136,6 +138,50 @@ function FailedNodes() {
               </Table.Td>
               <Table.Td w={110} ta="right">
                 <Time at={n.report_at} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}
+
+/** Releases, what goes on or waits for somebody among them. */
+function Changes() {
+  const releases = useAsk('release.list', { limit: 6 }, { every: 10_000 });
+  const items = releases.data?.items ?? [];
+  return (
+    <section className="card" aria-labelledby="changes">
+      <Group justify="space-between" mb="xs">
+        <Title order={2} id="changes">
+          Newest releases
+        </Title>
+        {items.length > 0 && <Link to="/releases">all</Link>}
+      </Group>
+      {releases.error && <Failure error={releases.error} />}
+      {releases.isPending && <Coming lines={3} />}
+      {releases.data && items.length === 0 && (
+        <Stack gap={6}>
+          <Text size="sm">Nothing was released yet. A preview says what a change would do, and is then released.</Text>
+          <Link to="/previews">Previews</Link>
+        </Stack>
+      )}
+      <Table verticalSpacing={5} horizontalSpacing={0} layout="fixed">
+        <Table.Tbody>
+          {items.map((r) => (
+            <Table.Tr key={r.id}>
+              <Table.Td>
+                <Link to={`/releases/${r.id}`}>
+                  {r.id} {visible(r.description || sourceOf(r))}
+                </Link>
+                <Text size="xs" c="dimmed">
+                  {many(r.nodes, 'node')}, wave {r.wave} of {(r.waves ?? []).length}, {r.author},{' '}
+                  <Time at={r.created_at} />
+                </Text>
+              </Table.Td>
+              <Table.Td w={160} ta="right">
+                <State of={r.state} />
               </Table.Td>
             </Table.Tr>
           ))}

@@ -7,9 +7,9 @@ import { Choice } from '../ui/filters';
 import { Group, SegmentedControl, Table, Text } from '../ui/kit';
 import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
 import { commandLine, count, many, short, visible, wordOf } from '../ui/words';
+import { sourceOf } from './change/source';
 import { Crumbs } from './Crumbs';
 import { Acts, isOver } from './release/Acts';
-import { sourceOf } from './Releases';
 
 /** The states of a release's nodes, what needs somebody first. */
 const standings = [

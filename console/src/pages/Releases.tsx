@@ -7,12 +7,7 @@ import { Button, Group, Text } from '../ui/kit';
 import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
 import { commandLine, count, flags, visible } from '../ui/words';
 import { EnvironmentChoice } from './change/Environment';
-
-/** What a release gives, in a word or two. */
-export function sourceOf(r: Pick<Release, 'kind' | 'preview' | 'rolls_back'>): string {
-  if (r.kind !== 'rollback') return `preview ${r.preview ?? ''}`;
-  return r.rolls_back ? `roll back of ${r.rolls_back}` : 'roll back';
-}
+import { sourceOf } from './change/source';
 
 const columns: Column<Release>[] = [
   {

@@ -1,4 +1,4 @@
-import { useMediaQuery } from '@mantine/hooks';
+import { useMediaQuery, useMergedRef, useResizeObserver } from '@mantine/hooks';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { many } from './words';
@@ -29,6 +29,27 @@ interface Props<T> {
 
 const rowHeight = 38;
 
+/** The narrowest that a column may be. */
+function least(width: string): number {
+  return Number(/(\d+)px/.exec(width)?.[1] ?? 0);
+}
+
+/** Leaves columns out until the others have room: first those that only wide windows show. Nothing is cut off. */
+export function fitting<C extends { width: string; from?: number }>(columns: C[], width: number, gap: number): C[] {
+  const left = [...columns];
+  if (width === 0) return left; // it is not measured yet
+  const needs = () => left.reduce((sum, c) => sum + least(c.width) + gap, gap + 8);
+  while (needs() > width) {
+    const widest = Math.max(...left.map((c) => c.from ?? 0));
+    if (widest === 0) break;
+    left.splice(
+      left.findLastIndex((c) => c.from === widest),
+      1,
+    );
+  }
+  return left;
+}
+
 /** A list of any length: only the rows that are seen are drawn, and the next ones are fetched when they come near. */
 export function DataTable<T>(props: Props<T>) {
   const scroll = useRef<HTMLDivElement>(null);
@@ -37,7 +58,13 @@ export function DataTable<T>(props: Props<T>) {
   const wide = useMediaQuery('(min-width: 900px)', window.innerWidth >= 900);
   const middle = useMediaQuery('(min-width: 600px)', window.innerWidth >= 600);
   const room = widest ? 1200 : wide ? 900 : middle ? 600 : 0;
-  const columns = props.columns.filter((c) => (c.from ?? 0) <= room);
+  const [measured, { width }] = useResizeObserver<HTMLDivElement>();
+  const frame = useMergedRef(scroll, measured);
+  const columns = fitting(
+    props.columns.filter((c) => (c.from ?? 0) <= room),
+    width,
+    room === 0 ? 8 : 14,
+  );
   // React's compiler is not used.
   // oxlint-disable-next-line react/incompatible-library
   const virtual = useVirtualizer({
@@ -73,7 +100,7 @@ export function DataTable<T>(props: Props<T>) {
     // A list that can be moved in by keys has listeners, as a listbox has.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
-      ref={scroll}
+      ref={frame}
       className="grid"
       role="table"
       aria-label={`${props.label}${counted >= 0 ? `, ${many(counted, 'row')}` : ''}. j and k move, Enter opens.`}

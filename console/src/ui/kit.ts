@@ -41,6 +41,8 @@ export {
   IconPlayerStop,
   IconRocket,
   IconRotateClockwise,
+  IconListDetails,
+  IconPackages,
   IconServer2,
   IconSun,
   IconUser,

@@ -151,12 +151,28 @@ func (s *Service) work(ctx context.Context) {
 			}
 			continue
 		}
-		ended := s.deploy(ctx, *b, from)
-		if ctx.Err() != nil {
-			return // its row is queued when the server starts again
+		if !s.deployOne(ctx, *b, from) {
+			return
 		}
-		s.ended(ctx, *b, ended)
 	}
+}
+
+// deployOne deploys an environment; false says that the server stops. The work tree goes when it is noted how the deploy ended: that takes as long as
+// making it, and nobody has to wait for it.
+func (s *Service) deployOne(ctx context.Context, b Branch, from Source) bool {
+	dir, err := os.MkdirTemp(s.Dir, "tree-")
+	defer func() { _ = os.RemoveAll(dir) }()
+	var ended Outcome
+	if err != nil {
+		ended = Outcome{Err: fault.Wrap(fault.Unavailable, err, "no directory could be made for the work tree"), Retry: true}
+	} else {
+		ended = s.deploy(ctx, b, from, dir)
+	}
+	if ctx.Err() != nil {
+		return false // its row is queued when the server starts again
+	}
+	s.ended(ctx, b, ended)
+	return true
 }
 
 // take makes the environment that is queued longest the one that is deployed.
@@ -181,8 +197,8 @@ func (s *Service) take(ctx context.Context) (taken *Branch, from Source, changed
 	return &b, s.sources[b.Source].Source, changed
 }
 
-// deploy makes a version of a branch, and the version the environment's.
-func (s *Service) deploy(ctx context.Context, b Branch, from Source) (o Outcome) {
+// deploy makes a version of a branch, and the version the environment's. dir is empty.
+func (s *Service) deploy(ctx context.Context, b Branch, from Source, dir string) (o Outcome) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deployTime, fault.New(fault.Unavailable, "the deploy took more than %s and was stopped", deployTime))
 	defer cancel()
 	defer func() {
@@ -191,11 +207,6 @@ func (s *Service) deploy(ctx context.Context, b Branch, from Source) (o Outcome)
 		}
 		o.Retry = o.Retry || fault.Is(o.Err, fault.Unavailable) || fault.Is(o.Err, fault.Internal)
 	}()
-	dir, err := os.MkdirTemp(s.Dir, "tree-")
-	if err != nil {
-		return Outcome{Err: fault.Wrap(fault.Unavailable, err, "no directory could be made for the work tree")}
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	commit, err := s.checkout(ctx, from, b.Name, dir)
 	if err != nil {
 		return Outcome{Err: err, Retry: !fault.Is(err, fault.NotFound)} // it may be reached later

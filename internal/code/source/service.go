@@ -58,39 +58,56 @@ type watched struct {
 	again   bool // it was asked for while somebody looked
 }
 
-// Open reads the sources. What was queued or deploying is queued.
+// Open reads the sources.
 func Open(ctx context.Context, parts Parts) (*Service, error) {
-	s := &Service{
-		Parts: parts, sources: map[string]*watched{}, branches: map[fleet.Environment]*Branch{}, changed: make(chan struct{}),
-		looking: make(chan struct{}, looks),
-	}
-	rows, err := parts.Store.Sources(ctx)
+	s := &Service{Parts: parts, changed: make(chan struct{}), looking: make(chan struct{}, looks)}
+	return s, s.read(ctx)
+}
+
+// read reads the rows. What was queued or deploying is queued.
+func (s *Service) read(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, err := s.Store.Sources(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	list, err := s.Store.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	s.sources, s.branches = map[string]*watched{}, map[fleet.Environment]*Branch{}
 	for _, row := range rows {
-		if row.Secrets, err = openSecrets(row.Sealed, parts.Sealer); err != nil {
+		if row.Secrets, err = openSecrets(row.Sealed, s.Sealer); err != nil {
 			row.Trouble = "its key and address cannot be read: they were sealed with another key; add the source again with --replace"
-			parts.Log.ErrorContext(ctx, "the secrets of a source cannot be read", "source", row.Name, "err", err)
+			s.Log.ErrorContext(ctx, "the secrets of a source cannot be read", "source", row.Name, "err", err)
 		}
-		s.sources[row.Name] = &watched{Source: row.Source, due: time.Now()} // a push may have come while the server was away
+		s.sources[row.Name] = &watched{Source: row.Source, due: time.Now()} // a push may have come while nobody looked
 	}
-	branches, err := parts.Store.Branches(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range branches {
+	for _, b := range list {
 		if b.State == Deploying {
 			b.State = Queued
 		}
 		s.last = max(s.last, b.ID, b.NextID)
 		s.branches[b.Environment] = &b
 	}
-	return s, nil
+	s.tell()
+	return nil
 }
 
-// Run looks at sources and deploys until ctx is done.
+// readAgain is how soon rows that could not be read are read again.
+const readAgain = time.Second
+
+// Run looks at sources and deploys until ctx is done. One of all servers does at a time; it begins with the rows, which another one may have
+// left. It may be called again when it has ended.
 func (s *Service) Run(ctx context.Context) error {
+	for err := s.read(ctx); err != nil && ctx.Err() == nil; err = s.read(ctx) {
+		s.Log.ErrorContext(ctx, "sources could not be read, will retry", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(readAgain):
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for range workers {
 		group.Go(func() error { s.work(ctx); return nil })

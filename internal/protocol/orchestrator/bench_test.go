@@ -204,7 +204,7 @@ func newBench(t *testing.T) *bench {
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
-	go func() { ended <- jobs.Run(ctx) }()
+	go func() { ended <- jobtest.Serve(ctx, jobs) }()
 	go func() { ended <- b.schedules.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()

@@ -52,6 +52,7 @@ type Config struct {
 	Wanting            Wanting
 	Verifying          Verifying
 	Usages             Usages
+	Cluster            Cluster
 	Reports            inventory.ReportStore
 	Events             Events
 	Inventory          inventory.Asker
@@ -176,6 +177,7 @@ func (h *Handler) areas(c Config) []area {
 		&users{sessions: logins, access: c.Access},
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
 		&usages{usages: c.Usages},
+		&servers{cluster: c.Cluster},
 		newDescription(),
 	}
 }

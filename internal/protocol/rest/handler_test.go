@@ -134,7 +134,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		Previews: previewed, PreviewOrders: previewed, Noise: previewed, Applications: appgraph.Service{Store: shop},
 		Releases: released.Records, ReleasePlanner: released.Planner, ReleaseControl: released.Control, ReleaseDifferences: twoNodes{},
 		Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
-		Compilations: b.compiling, CompilePauses: b.compiling, CompileTurns: b.compiling, Wanting: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{},
+		Compilations: b.compiling, CompilePauses: b.compiling, CompileTurns: b.compiling, Wanting: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{}, Cluster: alone{},
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditChain: rbac.NewChain(b.store, rbactest.Seal{}, log),
 		AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

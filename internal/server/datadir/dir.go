@@ -9,10 +9,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/uuid"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/store/filelock"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // Files of the data directory that commands on the same machine read.
@@ -74,8 +77,11 @@ func Open(path string) (*Dir, error) {
 		holder, _ := os.ReadFile(lock.Name())
 		_ = lock.Close()
 		if errors.Is(err, filelock.ErrHeld) {
-			return nil, fault.New(fault.Conflict, "another server (process %s) uses the data directory %s; stop it, or give this one another --data",
-				strings.TrimSpace(string(holder)), path)
+			return nil, &fault.Error{
+				Kind: fault.Conflict, Hint: sql.OneServer, Err: err,
+				Detail: fmt.Sprintf("another server (process %s) uses the data directory %s; stop it, or give this one another --data",
+					strings.TrimSpace(string(holder)), path),
+			}
 		}
 		return nil, Unusable(path, err)
 	}
@@ -152,6 +158,23 @@ func (d *Dir) Token() (string, error) {
 	}
 	token := rbac.NewSecret()
 	return token, d.Write(TokenFile, token+"\n")
+}
+
+// idFile has the name by which this server is told from others that use the same records.
+const idFile = "server-id"
+
+// ID reads the server's name among servers, and makes it on the first start, of the name of its machine. It stays the same when the machine
+// gets another one.
+func (d *Dir) ID(machine string) (string, error) {
+	content, err := os.ReadFile(d.Join(idFile))
+	if id := strings.TrimSpace(string(content)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", Unusable(d.Path, err)
+	}
+	id := machine + "/" + uuid.NewString()[:8]
+	return id, d.Write(idFile, id+"\n")
 }
 
 // Write replaces a file: the old or the new content is there, never half.

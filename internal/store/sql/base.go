@@ -33,7 +33,7 @@ func (s *base) write(ctx context.Context, a act) error {
 			return err
 		}
 	}
-	err := s.commit(ctx, a)
+	err := s.commit(ctx, s.fenced(ctx, a))
 	s.guard.note(err)
 	return err
 }
@@ -107,4 +107,12 @@ func again(ctx context.Context, try func() error) error {
 		}
 	}
 	return fault.Later(time.Second, "too many write the same row at once")
+}
+
+// now is the time by the clock that all servers share: PostgreSQL's. SQLite has one server, and its clock.
+func (s *base) now(ctx context.Context, q querier) (int64, error) {
+	if !s.dialect.postgres {
+		return micros(time.Now()), nil
+	}
+	return one[int64](q.row(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
 }

@@ -195,13 +195,5 @@ func (s *BlobMarks) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(now), explain(err, "ask the database what time it is")
 }
 
-// now is the time by the clock that all servers share: PostgreSQL's. SQLite has one server, and its clock.
-func (s *BlobMarks) now(ctx context.Context, q querier) (int64, error) {
-	if !s.dialect.postgres {
-		return micros(time.Now()), nil
-	}
-	return one[int64](q.row(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
-}
-
 // named is the digests of a query's n-th argument, which jsonList made.
 func (s *BlobMarks) named(n int) string { return strings.ReplaceAll(s.dialect.listed, "?", mark(n)) }

@@ -1,12 +1,16 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
 // claimTime is how long the connection of a server that was killed may still
@@ -18,15 +22,34 @@ const claimWatch = 5 * time.Second
 
 // Claim makes the caller the only server of these records until Close: the blobs
 // and the CA's key that belong to them are in one data directory. Conflict when
-// another server has the claim. A SQLite file is claimed when it is opened.
+// another server has the claim. A SQLite file is claimed when it is opened: whoever held its leases is dead.
 func (s *Store) Claim(ctx context.Context) error {
 	if !s.dialect.postgres {
-		return nil
+		return s.Leases.free(ctx)
 	}
 	conn, err := s.claimConn(ctx)
 	s.claimed = conn
+	if fault.Is(err, fault.Conflict) {
+		err = s.taken(ctx)
+	}
 	return explain(err, "claim the database")
 }
+
+// taken says who has the claim, as far as that is known.
+func (s *Store) taken(ctx context.Context) error {
+	who := ""
+	known, _ := s.Leases.Servers(ctx) // without it the refusal says less
+	slices.SortFunc(known, func(a, b lease.Server) int { return cmp.Compare(a.Silent, b.Silent) })
+	if len(known) > 0 && known[0].Silent < lease.Shared().TTL {
+		who = fmt.Sprintf(" (%s at %s)", known[0].ID, known[0].Address)
+	}
+	return &fault.Error{
+		Kind: fault.Conflict, Detail: "another server" + who + " uses this database; stop it, or give this one a database of its own", Hint: OneServer,
+	}
+}
+
+// OneServer is what a second server on the same records is told.
+const OneServer = "one server at a time uses the same records; docs/many-servers.md says what several may share so far"
 
 // claimConn makes the claim with a connection of its own.
 func (s *Store) claimConn(ctx context.Context) (*sql.Conn, error) {
@@ -97,5 +120,5 @@ func claimOn(ctx context.Context, conn *sql.Conn) error {
 			return ctx.Err()
 		}
 	}
-	return fault.New(fault.Conflict, "another server uses this database; stop it, or give this one a database of its own")
+	return fault.New(fault.Conflict, "another server has the claim")
 }

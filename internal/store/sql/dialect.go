@@ -17,6 +17,7 @@ type dialect struct {
 	words      *strings.Replacer // of migrations
 	forUpdate  string            // locks the rows that a SELECT finds
 	skipLocked string            // the same, passing over those that others hold
+	fence      string            // finds the lease that has a name, a holder and a token, and keeps others from getting it until the transaction ends
 	listed     string            // the rows of a JSON list of texts that stands at ?
 	snapshot   *sql.TxOptions    // of a transaction that reads several tables
 	described  described         // of the schema

@@ -21,6 +21,9 @@ import (
 // childMain writes until somebody kills it, and says of each write what was acknowledged.
 func childMain(dir string) {
 	ctx := context.Background()
+	if os.Getenv("SQLSTORE_CHILD_WRITES") == "leases" {
+		childLeases(ctx, dir)
+	}
 	s, err := Open(ctx, Config{Path: filepath.Join(dir, "tutti.db")}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Println("error", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/lease"
 	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
@@ -60,6 +61,8 @@ var (
 	_ inventory.ReportStore    = (*Reports)(nil)
 	_ inventory.RunStore       = (*Reports)(nil)
 	_ job.Store                = (*Jobs)(nil)
+	_ lease.Roll               = (*Leases)(nil)
+	_ lease.Store              = (*Leases)(nil)
 	_ memo.Store               = (*Memos)(nil)
 	_ pki.Store                = (*Authority)(nil)
 	_ policy.Store             = (*Policies)(nil)

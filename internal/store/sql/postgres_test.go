@@ -13,12 +13,14 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
 // cluster is a private PostgreSQL in a temporary directory, reachable from this machine
@@ -206,7 +208,14 @@ func TestADatabaseHasOneServer(t *testing.T) {
 	if err := first.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+	if err := first.Leases.EnrolServer(t.Context(), lease.Server{ID: "first/1", Address: "https://first:8140"}); err != nil {
+		t.Fatal(err)
+	}
+	err := second.Claim(t.Context())
+	wantKind(t, err, fault.Conflict)
+	if !strings.Contains(fault.Detail(err), "another server (first/1 at https://first:8140) uses this database") {
+		t.Errorf("it does not say who: %v", err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ var sqliteDialect = dialect{
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "@int", "INTEGER", "@text", "TEXT",
 		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID"),
 	listed: "(SELECT value FROM json_each(?))",
+	fence:  "SELECT token FROM leases WHERE name = $1 AND holder = $2 AND token = $3",
 	insert: sqliteInsert,
 	described: described{
 		tables:   "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_' ORDER BY rowid",

@@ -41,6 +41,7 @@ type Store struct {
 	Facts         *Facts
 	Groups        *Groups
 	Jobs          *Jobs
+	Leases        *Leases
 	Nodes         *Nodes
 	Memos         *Memos
 	Policies      *Policies
@@ -68,14 +69,14 @@ func newStore(b *base) *Store {
 		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
 		Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
-		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
+		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
 		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Schedules: &Schedules{b}, Usage: &Usage{b},
 		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}
 }
 
 // Open opens the records and brings their schema up to date. The store can be used
-// at once; Run looks after it. Close it when nobody uses it any more.
+// at once; Run and Tidy look after it. Close it when nobody uses it any more.
 func Open(ctx context.Context, config Config, log *slog.Logger) (*Store, error) {
 	packer, err := newCompressor()
 	if err != nil {
@@ -171,13 +172,18 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Run looks after the store until ctx is done: it checks the file once if the last
-// server did not close it, and hourly throws away what nothing refers to and looks for
-// lost witnesses of fact kinds.
+// Run checks the file once if the last server did not close it. It returns when ctx is done.
 func (s *Store) Run(ctx context.Context) error {
 	if s.file != nil && !s.file.clean {
 		s.check(ctx)
 	}
+	<-ctx.Done()
+	return nil
+}
+
+// Tidy throws away hourly what nothing refers to, and looks for lost witnesses of fact kinds, until ctx is done. One of all servers does
+// at a time.
+func (s *Store) Tidy(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {

@@ -13,18 +13,18 @@ const columns = (open: (u: User) => void): Column<User>[] => [
   {
     key: 'name',
     title: 'Name',
-    width: 'minmax(120px, 1fr)',
+    width: 'minmax(90px, 1fr)',
     cell: (u) => (
       <button type="button" className="as-link" aria-label={`Open ${u.name}`} onClick={() => open(u)}>
         {u.name}
       </button>
     ),
   },
-  { key: 'state', title: 'State', width: '130px', cell: (u) => <State of={u.state} /> },
+  { key: 'state', title: 'State', width: '120px', cell: (u) => <State of={u.state} /> },
   {
     key: 'roles',
     title: 'Roles',
-    width: 'minmax(110px, 2fr)',
+    width: 'minmax(90px, 2fr)',
     cell: (u) => <span title={(u.roles ?? []).join(', ')}>{(u.roles ?? []).join(', ') || 'none'}</span>,
   },
   { key: 'kind', title: 'Kind', width: '90px', from: 600, cell: (u) => u.kind },

@@ -1,0 +1,104 @@
+package leasetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/store/lease"
+)
+
+// RunRoll holds the rolls that open returns to the port's contract. open is called once a test; it returns one of no servers.
+func RunRoll(t *testing.T, open func(t *testing.T) lease.Roll) {
+	t.Helper()
+	tests := map[string]func(*testing.T, lease.Roll){
+		"who starts is listed":          starts,
+		"who is there is seen":          isSeen,
+		"who stops is not listed":       stops,
+		"who was silent for long, goes": silentForLong,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+func enrol(t *testing.T, r lease.Roll, id, version string) lease.Server {
+	t.Helper()
+	s := lease.Server{ID: id, Address: "https://" + id, Version: version}
+	if err := r.EnrolServer(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// roll is all servers, whose times are looked at here.
+func roll(t *testing.T, r lease.Roll) []lease.Server {
+	t.Helper()
+	all, err := r.Servers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.Started.IsZero() || s.Seen.Before(s.Started) || s.Silent < 0 || s.Silent > long {
+			t.Errorf("the times of %+v", s)
+		}
+	}
+	return all
+}
+
+func wantRoll(t *testing.T, r lease.Roll, want ...lease.Server) {
+	t.Helper()
+	same := func(a, b lease.Server) bool { return a.ID == b.ID && a.Address == b.Address && a.Version == b.Version }
+	if all := roll(t, r); !slices.EqualFunc(all, want, same) {
+		t.Errorf("%+v, want %+v", all, want)
+	}
+}
+
+func starts(t *testing.T, r lease.Roll) {
+	wantRoll(t, r)
+	b, _ := enrol(t, r, "b", "1"), enrol(t, r, "a", "1")
+	a := enrol(t, r, "a", "2") // again
+	wantRoll(t, r, a, b)
+}
+
+func isSeen(t *testing.T, r lease.Roll) {
+	a := enrol(t, r, "a", "1")
+	before := roll(t, r)[0]
+	for after := before; !after.Seen.After(before.Seen); after = roll(t, r)[0] {
+		for _, id := range []string{"a", "unknown"} {
+			if err := r.SeeServer(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !after.Started.Equal(before.Started) {
+			t.Fatalf("who is there has started again: %+v", after)
+		}
+	}
+	wantRoll(t, r, a)
+}
+
+func stops(t *testing.T, r lease.Roll) {
+	enrol(t, r, "a", "1")
+	b := enrol(t, r, "b", "1")
+	for range 2 {
+		if err := r.LeaveServer(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantRoll(t, r, b)
+}
+
+func silentForLong(t *testing.T, r lease.Roll) {
+	a := enrol(t, r, "a", "1")
+	if n, err := r.ForgetServers(t.Context(), time.Hour); n != 0 || err != nil {
+		t.Errorf("forgot %d, %v", n, err)
+	}
+	wantRoll(t, r, a)
+	if n, err := r.ForgetServers(t.Context(), 0); n != 1 || err != nil {
+		t.Errorf("forgot %d, %v", n, err)
+	}
+	wantRoll(t, r)
+}

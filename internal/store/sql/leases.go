@@ -1,0 +1,178 @@
+package sql
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/store/lease"
+)
+
+// Leases is who does what must exist once.
+type Leases struct{ *base }
+
+// Leases are written also when nothing else may be: a full disk must not stop what is done under them.
+func (s *Leases) set(ctx context.Context, what string, a act) error {
+	return explain(s.commit(ctx, a), "%s", what)
+}
+
+// AcquireLease implements lease.Store.
+func (s *Leases) AcquireLease(ctx context.Context, name, holder string, ttl time.Duration) (g lease.Grant, ok bool, err error) {
+	err = s.set(ctx, "acquire a lease", func(ctx context.Context, q querier) error {
+		g, ok = lease.Grant{}, false
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		// Most who ask find it held. They must not wait for its holder's writes, nor hold them up.
+		held, err := collect(ctx, q, one[string], "SELECT holder FROM leases WHERE name = $1 AND holder <> $2 AND until > $3", name, holder, now)
+		if err != nil || len(held) > 0 {
+			return err
+		}
+		tokens, err := collect(ctx, q, one[int64], `INSERT INTO leases AS l (name, holder, token, since, until) VALUES ($1, $2, 1, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, since = excluded.since, until = excluded.until
+			WHERE l.holder = excluded.holder OR l.until <= $3 RETURNING token`, name, holder, now, now+ttl.Microseconds())
+		if err != nil || len(tokens) == 0 {
+			return err
+		}
+		g, ok = lease.Grant{Name: name, Holder: holder, Token: tokens[0]}, true
+		return nil
+	})
+	return g, ok && err == nil, err
+}
+
+// RenewLeases implements lease.Store.
+func (s *Leases) RenewLeases(ctx context.Context, grants []lease.Grant, ttl time.Duration) (lost []lease.Grant, err error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	err = s.set(ctx, "renew leases", func(ctx context.Context, q querier) error {
+		lost = nil
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, g := range grants {
+			n, err := q.exec(ctx, "UPDATE leases SET until = $1 WHERE name = $2 AND holder = $3 AND token = $4 AND until > $5",
+				now+ttl.Microseconds(), g.Name, g.Holder, g.Token, now)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				lost = append(lost, g)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// ReleaseLease implements lease.Store.
+func (s *Leases) ReleaseLease(ctx context.Context, g lease.Grant) error {
+	return s.set(ctx, "release a lease", func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE leases SET until = 0 WHERE name = $1 AND holder = $2 AND token = $3", g.Name, g.Holder, g.Token)
+		return err
+	})
+}
+
+// Leases implements lease.Store.
+func (s *Leases) Leases(ctx context.Context) (all []lease.Lease, err error) {
+	now, err := s.now(ctx, s.reads)
+	if err != nil {
+		return nil, explain(err, "list leases")
+	}
+	all, err = collect(ctx, s.reads, func(row scanner) (l lease.Lease, err error) {
+		var until int64
+		err = row.Scan(&l.Name, &l.Holder, &l.Token, at(&l.Since), &until)
+		l.Left = time.Duration(max(0, until-now)) * time.Microsecond
+		return l, err
+	}, "SELECT name, holder, token, since, until FROM leases ORDER BY name")
+	return all, explain(err, "list leases")
+}
+
+// free ends all leases: of records that only this server has.
+func (s *Leases) free(ctx context.Context) error {
+	return s.set(ctx, "free leases", func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE leases SET until = 0 WHERE until > 0")
+		return err
+	})
+}
+
+// fenced is a, behind the fence of ctx if it has one. The fence is read from the context of who writes: a batch runs with another one.
+func (s *base) fenced(ctx context.Context, a act) act {
+	fence, there := lease.From(ctx)
+	if !there {
+		return a
+	}
+	return func(ctx context.Context, q querier) error {
+		held, err := collect(ctx, q, one[int64], s.dialect.fence, fence.Name, fence.Holder, fence.Token)
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			return fence.Refuse()
+		}
+		return a(ctx, q)
+	}
+}
+
+// EnrolServer implements lease.Roll.
+func (s *Leases) EnrolServer(ctx context.Context, n lease.Server) error {
+	return s.set(ctx, "enrol this server", func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, started, seen) VALUES ($1, $2, $3, $4, $4)
+			ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, started = excluded.started, seen = excluded.seen`,
+			n.ID, n.Address, n.Version, now)
+		return err
+	})
+}
+
+// SeeServer implements lease.Roll.
+func (s *Leases) SeeServer(ctx context.Context, id string) error {
+	return s.set(ctx, "note that this server is there", func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		_, err = q.exec(ctx, "UPDATE servers SET seen = $1 WHERE id = $2", now, id)
+		return err
+	})
+}
+
+// LeaveServer implements lease.Roll.
+func (s *Leases) LeaveServer(ctx context.Context, id string) error {
+	return s.set(ctx, "note that this server stops", func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "DELETE FROM servers WHERE id = $1", id)
+		return err
+	})
+}
+
+// ForgetServers implements lease.Roll.
+func (s *Leases) ForgetServers(ctx context.Context, silent time.Duration) (forgotten int, err error) {
+	err = s.write(ctx, func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		n, err := q.exec(ctx, "DELETE FROM servers WHERE seen <= $1", now-silent.Microseconds())
+		forgotten = int(n)
+		return err
+	})
+	return forgotten, explain(err, "forget servers")
+}
+
+// Servers implements lease.Roll.
+func (s *Leases) Servers(ctx context.Context) (all []lease.Server, err error) {
+	now, err := s.now(ctx, s.reads)
+	if err != nil {
+		return nil, explain(err, "list servers")
+	}
+	all, err = collect(ctx, s.reads, func(row scanner) (n lease.Server, err error) {
+		err = row.Scan(&n.ID, &n.Address, &n.Version, at(&n.Started), at(&n.Seen))
+		n.Silent = max(0, time.Duration(now-micros(n.Seen))*time.Microsecond)
+		return n, err
+	}, "SELECT id, address, version, started, seen FROM servers ORDER BY id")
+	return all, explain(err, "list servers")
+}
