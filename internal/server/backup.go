@@ -102,6 +102,7 @@ func Restore(ctx context.Context, c settings.Config, o RestoreOptions) (r Restor
 }
 
 // settle stops jobs and pauses releases that were under way, and forgets what the records knew of a store of content: time has passed there, too.
+// The leases of the servers from before are over: their holders will not renew them, and one of a single server lasts for days.
 func (r *Restored) settle(ctx context.Context, c settings.Config, h backup.Header, errOut io.Writer) error {
 	log := newLogger(c, errOut)
 	store, err := sql.Open(ctx, c.Records(r.Data), log.Logger)
@@ -109,7 +110,7 @@ func (r *Restored) settle(ctx context.Context, c settings.Config, h backup.Heade
 		return err
 	}
 	why := "the server was restored from the backup of " + h.Made.UTC().Format(time.RFC3339)
-	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.BlobMarks.Unpair(ctx), store.Close()) //nolint:contextcheck // ctx may be over, and the store is closed even so
+	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.BlobMarks.Unpair(ctx), store.Leases.Vacate(ctx), store.Close()) //nolint:contextcheck // ctx may be over, and the store is closed even so
 }
 
 func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) error {

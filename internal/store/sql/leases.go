@@ -97,6 +97,17 @@ func (s *Leases) free(ctx context.Context) error {
 	})
 }
 
+// Vacate ends all leases and forgets all servers: of records that were just restored, and that nobody uses.
+func (s *Leases) Vacate(ctx context.Context) error {
+	if err := s.free(ctx); err != nil {
+		return err
+	}
+	return s.set(ctx, "forget all servers", func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "DELETE FROM servers")
+		return err
+	})
+}
+
 // fenced is a, behind the fence of ctx if it has one. The fence is read from the context of who writes: a batch runs with another one.
 func (s *base) fenced(ctx context.Context, a act) act {
 	fence, there := lease.From(ctx)

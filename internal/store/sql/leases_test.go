@@ -99,6 +99,30 @@ func TestAClaimFreesTheLeasesOfAFile(t *testing.T) {
 	}
 }
 
+// Restored records have the leases of a server that is no more, for days: nothing would be done once.
+func TestRestoredRecordsHaveNoHolders(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		if err := s.Leases.EnrolServer(t.Context(), lease.Server{ID: "before"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.Leases.AcquireLease(t.Context(), "jobs", "before", lease.Sole().TTL); !ok || err != nil {
+			t.Fatalf("%t, %v", ok, err)
+		}
+		if err := s.Leases.Vacate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if g, ok, err := s.Leases.AcquireLease(t.Context(), "jobs", "after", time.Minute); !ok || err != nil || g.Token != 2 {
+			t.Errorf("%+v, %t, %v", g, ok, err)
+		}
+		if servers, err := s.Leases.Servers(t.Context()); err != nil || len(servers) != 0 {
+			t.Errorf("%+v, %v", servers, err)
+		}
+	})
+}
+
 // While a write is under way its lease can be renewed, and nobody else gets it, however late it is.
 func TestATakeoverWaitsForAWriteAndARenewalDoesNot(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,11 +49,18 @@ var postgresDialect = dialect{
 
 const postgresConns = 16
 
+// connectTime is how long a database may take to let somebody in, unless its URL says how long (connect_timeout). One that is reached and says
+// nothing would keep whoever asks for good, and with them all connections that there may be.
+const connectTime = 5 * time.Second
+
 // openPostgres opens a pool. Its connections are among wires; nil: nobody wants to cut them.
 func openPostgres(ctx context.Context, url string, wires *wires) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil { // which may hold the password
 		return nil, fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTime
 	}
 	if wires != nil {
 		config.DialFunc = wires.dialing(config.DialFunc)
