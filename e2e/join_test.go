@@ -353,7 +353,7 @@ func (j joiner) runsInVain(t *testing.T) {
 	contains(t, r.text(), j.name+": error", says)
 	run := decode[api.List[api.Job]](t, j.server, "job", "list").Items[0]
 	contains(t, j.server.tutti(t, "job", "show", run.ID), says)
-	contains(t, j.server.tutti(t, "job", "output", run.ID), "Error: ", says)
+	contains(t, j.server.tutti(t, "job", "output", run.ID), "Puppet says: ", says)
 	doctor := tuttiWith(t, append(cleanEnv(), "TUTTI_AGENT_PUPPET="+j.bin), "agent", "doctor", "--dir", j.dir)
 	if doctor.code != 1 {
 		t.Errorf("the doctor: exit code %d", doctor.code)
