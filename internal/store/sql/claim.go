@@ -25,7 +25,7 @@ const claimWatch = 5 * time.Second
 // another server has the claim. A SQLite file is claimed when it is opened: whoever held its leases is dead.
 func (s *Store) Claim(ctx context.Context) error {
 	if !s.dialect.postgres {
-		return s.Leases.free(ctx)
+		return s.Leases.Free(ctx)
 	}
 	conn, err := s.claimConn(ctx)
 	s.claimed = conn

@@ -89,21 +89,10 @@ func (s *Leases) Leases(ctx context.Context) (all []lease.Lease, err error) {
 	return all, explain(err, "list leases")
 }
 
-// free ends all leases: of records that only this server has.
-func (s *Leases) free(ctx context.Context) error {
+// Free ends all leases: of records that only the caller uses, such as those that were just restored.
+func (s *Leases) Free(ctx context.Context) error {
 	return s.set(ctx, "free leases", func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "UPDATE leases SET until = 0 WHERE until > 0")
-		return err
-	})
-}
-
-// Vacate ends all leases and forgets all servers: of records that were just restored, and that nobody uses.
-func (s *Leases) Vacate(ctx context.Context) error {
-	if err := s.free(ctx); err != nil {
-		return err
-	}
-	return s.set(ctx, "forget all servers", func(ctx context.Context, q querier) error {
-		_, err := q.exec(ctx, "DELETE FROM servers")
 		return err
 	})
 }
