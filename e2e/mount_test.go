@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"testing"
 
@@ -35,9 +36,13 @@ func remount(t *testing.T, dir, how string) {
 	if how == "ro" {
 		flags |= unix.MS_RDONLY
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, ""); err != nil {
-		t.Fatalf("remount %s %s: %v", dir, how, err)
-	}
+	eventually(t, patience, "remount "+dir+" "+how, func() bool {
+		err := unix.Mount("tmpfs", dir, "tmpfs", flags, "")
+		if err != nil && !errors.Is(err, unix.EBUSY) { // a program that another test starts has our files open until it runs
+			t.Fatalf("remount %s %s: %v", dir, how, err)
+		}
+		return err == nil
+	})
 }
 
 func sha256Hex(content []byte) string {
