@@ -39,6 +39,9 @@ type Keeper struct {
 	timing Timing
 	log    *slog.Logger
 
+	// turn is had by who asks for a lease: all of them together must not take the connections of those who wait for silent records.
+	turn chan struct{}
+
 	mu   sync.Mutex
 	held map[*tenure]bool
 }
@@ -59,7 +62,7 @@ func (t *tenure) lose() {
 
 // NewKeeper returns a keeper of leases for a holder: a server, by a name that it keeps when it starts again and that no other one has.
 func NewKeeper(store Store, holder string, timing Timing, log *slog.Logger) *Keeper {
-	return &Keeper{store: store, holder: holder, timing: timing, log: log, held: map[*tenure]bool{}}
+	return &Keeper{store: store, holder: holder, timing: timing, log: log, turn: make(chan struct{}, 1), held: map[*tenure]bool{}}
 }
 
 // Run renews what is held until ctx is done. It must outlive all that Once returned.
@@ -167,6 +170,12 @@ func (k *Keeper) wait(ctx context.Context, name string) (*tenure, context.Contex
 
 // acquire returns nil without an error when somebody else has the lease.
 func (k *Keeper) acquire(ctx context.Context, name string) (*tenure, context.Context, error) {
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
 	asking, cancel := context.WithTimeout(ctx, askMay)
 	defer cancel()
 	asked := time.Now()
