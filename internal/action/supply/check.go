@@ -66,5 +66,5 @@ func problemOf(ctx context.Context, m action.Supplied, open func(ctx context.Con
 
 func isProgram(f action.SuppliedFile) bool {
 	name, _, _ := strings.Cut(f.Path, ".") // Windows has extensions
-	return name == "run" || strings.HasPrefix(name, "run-") && !strings.Contains(name, "/")
+	return (name == "run" || strings.HasPrefix(name, "run-")) && !strings.Contains(f.Path, "/")
 }

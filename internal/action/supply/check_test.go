@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		"modules/a/tutti/empty/metadata.json": `{"description": "Empty", "actions": []}`, "modules/a/tutti/empty/run": "",
 		"modules/a/tutti/large/metadata.json": strings.Repeat(" ", 4<<20), "modules/a/tutti/large/run": "",
 		"modules/a/tutti/silent/run":         "",
-		"modules/a/tutti/idle/metadata.json": good, "modules/a/tutti/idle/lib/run": "",
+		"modules/a/tutti/idle/metadata.json": good, "modules/a/tutti/idle/lib/run": "", "modules/a/tutti/idle/run.d/part": "",
 		"modules/a/tutti/twice/metadata.json": good, "modules/b/tutti/twice/metadata.json": good,
 		"site/hidden/tutti/bad/metadata.json": "{", "modules/hidden/tutti/worse/metadata.json": "{", // the second one is hidden
 	}
