@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -79,20 +80,6 @@ tutti: job 12 failed after 41s: 3 succeeded, 1 failed, 1 offline; once more for 
 	}
 }
 
-// What Puppet wrote is not said again below the reason that has it.
-func TestErrorsAreSaidOnce(t *testing.T) {
-	t.Parallel()
-	const stderr = "Error: No more routes to ca\nWarning: no cache\nError: No more routes to ca\nError: another\n"
-	for reason, want := range map[string]string{
-		"Puppet did not run; Puppet says: No more routes to ca": "Warning: no cache\nError: another\n",
-		"exit code 1: No more routes to ca":                     stderr,
-	} {
-		if got := unsaid(stderr, reason); got != want {
-			t.Errorf("%s: %q, want %q", reason, got, want)
-		}
-	}
-}
-
 func TestResultsForPrograms(t *testing.T) {
 	t.Parallel()
 	s := mixed(t)
@@ -110,6 +97,25 @@ func TestResultsForPrograms(t *testing.T) {
 	if want := `{"kind":"failed","message":"job 12 failed`; !strings.HasPrefix(got.err, want) || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("progress in spite of --quiet: %s", got.err)
 	}
+	for _, runs := range [][]api.JobRun{s.runs, nil} {
+		s.runs = runs
+		inJSON, inYAML := s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "json"), s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "yaml")
+		var want, same any
+		if err := errors.Join(json.Unmarshal([]byte(inJSON.out), &want), yaml.Unmarshal([]byte(inYAML.out), &same)); err != nil {
+			t.Fatalf("%v\n%s", err, inYAML.out)
+		}
+		text, err := json.Marshal(same) // times and numbers as JSON has them
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &same); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, same); diff != "" {
+			t.Errorf("YAML has something else (-JSON +YAML):\n%s", diff)
+		}
+	}
+	s = mixed(t)
 	got = s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "jsonl")
 	if all := strings.Split(strings.TrimSpace(got.out), "\n"); len(all) != 5 || !strings.Contains(all[0], `"node":"a"`) || !strings.Contains(all[0], `"stdout":"up\n"`) {
 		t.Errorf("one run a line:\n%s", got.out)
@@ -360,88 +366,6 @@ func TestScriptsAndFilesAreUploaded(t *testing.T) {
 	}
 }
 
-// Ctrl-C leaves the job to go on; once more, and it is asked to stop.
-func TestInterrupts(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		signals int
-		stopped bool
-	}{"once": {1, false}, "twice": {2, true}, "another signal": {0, false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := mixed(t)
-			s.hold = make(chan struct{})
-			ctx, cancel := context.WithCancel(t.Context())
-			signals := make(chan os.Signal, 2)
-			seen := &watched{until: "offline", then: func() {
-				for range c.signals {
-					signals <- os.Interrupt
-				}
-				cancel()
-			}}
-			got := s.tutti(ctx, "", func(system *System) {
-				system.Err, system.ErrWidth, system.SecondChance = seen, 80, 50*time.Millisecond
-				system.Interrupts = func() (<-chan os.Signal, func()) { return signals, func() {} }
-			}, "job", "watch", "12")
-			if got.code != exitInterrupted || s.stopped != c.stopped || !strings.Contains(seen.text.String(), "tutti job watch 12") || got.out != "" {
-				t.Errorf("exit code %d, stopped %v, %q", got.code, s.stopped, seen.text.String())
-			}
-		})
-	}
-}
-
-// watched is an output that does something when a text has been written to it.
-type watched struct {
-	text  strings.Builder
-	until string
-	then  func()
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.text.Write(p)
-	if w.then != nil && strings.Contains(w.text.String(), w.until) {
-		then := w.then
-		w.then = nil
-		then()
-	}
-	return n, err
-}
-
-// On a terminal the progress is written over; NO_COLOR, TERM=dumb and CI are heeded.
-func TestProgressOnATerminal(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		env            []string
-		moves, colours bool
-	}{
-		"terminal":      {moves: true, colours: true},
-		"no colour":     {env: []string{"NO_COLOR=1"}, moves: true},
-		"dumb":          {env: []string{"TERM=dumb"}},
-		"in a pipeline": {env: []string{"CI=1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := mixed(t)
-			got := s.tutti(t.Context(), "", func(system *System) { system.ErrWidth, system.Env = 100, append(system.Env, c.env...) }, "job", "watch", "12")
-			if strings.Contains(got.err, "\x1b[2K") != c.moves || strings.Contains(got.err, "\x1b[31m") != c.colours {
-				t.Errorf("%q", got.err)
-			}
-			if cleared := strings.Contains(got.err, "\x1b[J"); cleared { // standard output is elsewhere: what failed stays to be read
-				t.Errorf("failures were taken away: %q", got.err)
-			}
-			got = s.tutti(t.Context(), "", func(system *System) {
-				system.Width, system.ErrWidth, system.Env = 100, 100, append(system.Env, c.env...)
-			}, "job", "watch", "12")
-			if c.moves && !strings.HasSuffix(strings.Split(got.err, "tutti: job 12")[0], "\x1b[2A\x1b[J") {
-				t.Errorf("what failed stands there before it is printed: %q", got.err)
-			}
-			if c.moves && !strings.Contains(got.err, "████████████████████ Job 12 failed: 5 of 5 done (3 succeeded, 1 failed, 1 offline)") {
-				t.Errorf("%q", got.err)
-			}
-		})
-	}
-}
-
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -449,22 +373,6 @@ func TestDurations(t *testing.T) {
 	} {
 		if got := print.Duration(d); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestOutputOfTasksIsShownAsItsMembers(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{"status":"running","n":7,"list":[1]}`: "list: [1]\nn: 7\nstatus: running\n", `{"_output":"plain\n"}`: "plain\n", "{}": "",
-	} {
-		if got, ok := membersOf(text); !ok || got != want {
-			t.Errorf("%s: %q, %v", text, got, ok)
-		}
-	}
-	for _, text := range []string{"", "plain", "[1]", "null", `{"a":1} x`} {
-		if got, ok := membersOf(text); ok {
-			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 		if members, ok := membersOf(result.Stdout); ok {
 			result.Stdout = members
 		}
-		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", unsaid(result.Stderr, r.Reason)) + cutNote(r))
+		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", unsaid(result.Stderr, runText(r))) + cutNote(r))
 	}
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		prefix := "  "
@@ -127,15 +127,18 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 	return err
 }
 
-// unsaid is what Puppet wrote without the errors that the reason, which stands above it, has already.
-func unsaid(text, reason string) string {
-	if !strings.Contains(reason, "Puppet says: ") {
-		return text
-	}
+// unsaid is what Puppet wrote without the errors that stand above it, behind "Puppet says: ": agents put the first few there, each whole, in the order of
+// the text.
+func unsaid(text, above string) string {
+	_, rest, _ := strings.Cut(above, "Puppet says: ")
+	told := map[string]bool{}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		said, isError := strings.CutPrefix(strings.TrimSpace(line), "Error: ")
-		if !isError || !strings.Contains(reason, said) {
+		if after, next := strings.CutPrefix(rest, said); isError && next && (after == "" || strings.HasPrefix(after, "; ")) {
+			told[said], rest = true, strings.TrimPrefix(after, "; ")
+		}
+		if !isError || !told[said] {
 			b.WriteString(line)
 		}
 	}

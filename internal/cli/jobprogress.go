@@ -11,21 +11,22 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-// newProgress is lines that are written over on a terminal, and plain lines elsewhere.
-func newProgress(a *app, job api.Job) progress {
+// newProgress is lines that are written over on a terminal, and plain lines elsewhere. told says that what became of runs, and why, is printed for
+// people at the end: nothing need say it before that, too.
+func newProgress(a *app, job api.Job, told bool) progress {
 	switch {
 	case a.tools.follows() && a.output == "table":
 		return &theirProgress{out: a.system.Out, job: job}
 	case a.quiet:
 		return silence{}
 	case a.system.animates():
-		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates()), passing: tellsRuns(a) && a.system.Width > 0}
+		return &liveProgress{
+			out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates()),
+			passing: told && a.system.Width > 0,
+		}
 	}
-	return &plainProgress{out: a.system.Err, short: tellsRuns(a)}
+	return &plainProgress{out: a.system.Err, short: told}
 }
-
-// tellsRuns says whether what became of runs, and why, is printed for people at the end: nothing need say it before that, too.
-func tellsRuns(a *app) bool { return a.output == "table" || a.output == "wide" }
 
 // silence is no progress at all.
 type silence struct{}
@@ -40,12 +41,14 @@ func (silence) close(bool)           {}
 // plainProgress writes a line for each run that ended, and how the job stands
 // every 30 seconds.
 type plainProgress struct {
-	out   io.Writer
-	short bool // why a run did not succeed is said at the end
+	out    io.Writer
+	short  bool         // why a run did not succeed is said at the end
+	untold []api.JobRun // those of which that is still to be said
 }
 
 func (p *plainProgress) ended(r api.JobRun) {
-	if p.short {
+	if p.short && r.Reason != "" && r.State != "succeeded" {
+		p.untold = append(p.untold, r)
 		r.Reason = ""
 	}
 	p.note(runLine(r))
@@ -63,7 +66,15 @@ func (p *plainProgress) draw(s jobStanding) {
 
 func (p *plainProgress) pause() time.Duration { return 30 * time.Second }
 
-func (p *plainProgress) close(bool) {}
+// close says why runs did not succeed, if nothing else does.
+func (p *plainProgress) close(told bool) {
+	if told {
+		return
+	}
+	for _, group := range grouped(p.untold) {
+		p.note(groupHead(group))
+	}
+}
 
 // jobOver says whether a job in this state has ended.
 func jobOver(state string) bool {

@@ -17,8 +17,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// report prints a job that is over: with -o json all that is known of it, else its runs,
-// those with the same result together.
+// report prints a job that is over: with -o json and -o yaml all that is known of it, else its
+// runs, those with the same result together.
 func (w *watcher) report(ctx context.Context) error {
 	runs := sortedRuns(w.runs)
 	switch w.output {
@@ -26,6 +26,8 @@ func (w *watcher) report(ctx context.Context) error {
 		return nil // they are printed already
 	case "json":
 		return w.reportJSON(ctx, runs)
+	case "yaml":
+		return w.reportYAML(ctx, runs)
 	case "csv", "name":
 		return print.List(w.printer(), runs, runTable())
 	}
@@ -64,13 +66,44 @@ func reasonOf(r api.JobRun) string {
 	return puppetText(*r.Puppet)
 }
 
-// reportJSON prints the job and its runs as one object, run by run.
-func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := patiently(ctx, w.app, func() (err error) { // events do not have all of it
+// showJob asks for the job: events do not have all of it.
+func (w *watcher) showJob(ctx context.Context) error {
+	return patiently(ctx, w.app, func() (err error) {
 		w.job, err = api.JobShow.Call(ctx, w.client, api.JobRequest{Job: w.job.ID})
 		return err
 	})
-	if err != nil {
+}
+
+// reportYAML prints what reportJSON does.
+func (w *watcher) reportYAML(ctx context.Context, runs []api.JobRun) error {
+	if err := w.showJob(ctx); err != nil {
+		return err
+	}
+	if err := w.printer().Thing(map[string]api.Job{"job": w.job}); err != nil {
+		return err
+	}
+	begin := "runs:\n"
+	if len(runs) == 0 {
+		begin = "runs: []\n"
+	}
+	if _, err := io.WriteString(w.system.Out, begin); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		result, err := resultOf(ctx, w.app, w.client, w.job.ID, r)
+		if err != nil {
+			return err
+		}
+		if err := w.printer().Thing([]runResult{result}); err != nil { // a piece of the list
+			return err
+		}
+	}
+	return nil
+}
+
+// reportJSON prints the job and its runs as one object, run by run.
+func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
+	if err := w.showJob(ctx); err != nil {
 		return err
 	}
 	if err := printPart(w.printer(), "{\n  \"job\": ", w.job, "  "); err != nil {
@@ -90,7 +123,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	if len(runs) == 0 {
 		_, _ = io.WriteString(w.system.Out, begin)
 	}
-	_, err = io.WriteString(w.system.Out, "\n  ]\n}\n")
+	_, err := io.WriteString(w.system.Out, "\n  ]\n}\n")
 	return err
 }
 

@@ -49,14 +49,14 @@ type jobStanding struct {
 // happens in the runs, too, or have what they wrote received by somebody.
 func watchWith(ctx context.Context, w *watcher) error {
 	a, client, job := w.app, w.client, w.job
-	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a, job), w.events && !jobOver(job.State)
+	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a, job, w.tellsRuns()), w.events && !jobOver(job.State)
 	if a.output == "jsonl" && w.receive == nil {
 		w.stream = &runStream{app: a, client: client, job: job.ID}
 	}
 	interrupts, stop := a.interrupts()
 	defer stop()
 	err := w.follow(ctx)
-	w.view.close(err == nil && w.receive == nil)
+	w.view.close(err == nil)
 	if errors.Is(err, context.Canceled) {
 		return w.leave(context.WithoutCancel(ctx), interrupts)
 	}
@@ -73,6 +73,9 @@ func watchWith(ctx context.Context, w *watcher) error {
 	}
 	return w.verdict()
 }
+
+// tellsRuns says whether report prints what became of runs, and why, for people.
+func (w *watcher) tellsRuns() bool { return w.receive == nil && w.output == "table" }
 
 func (a *app) interrupts() (<-chan os.Signal, func()) {
 	if a.system.Interrupts == nil {
