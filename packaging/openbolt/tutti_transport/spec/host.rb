@@ -120,6 +120,7 @@ check['another user', errors[transport.batch_command(one, 'id', { run_as: 'ann' 
 check['variables', errors[transport.batch_command(one, 'id', { env_vars: { 'A' => 'b' } })], ['exception']]
 File.write(bad = File.join(scratch, 'bad-token'), "wrong\n")
 check['wrong token', errors[Bolt::Transport::Tutti.new.batch_command([Target.new(nodes.first, one.first.options.merge('token-file' => bad))], 'id')], ['tutti/denied']]
+check['another CA', errors[transport.batch_command([Target.new(nodes.first, one.first.options.merge('cacert' => bad))], 'id')], ['exception']]
 
 puts wrong
 puts "#{holds} hold, #{wrong.length} do not"

@@ -89,10 +89,12 @@ module Bolt
         options = targets.first.options
         url = options['service-url'] or raise ArgumentError, 'the tutti transport needs a service-url, such as https://tutti.example.com:8140'
         token = File.expand_path(options['token-file'] || '~/.puppetlabs/token')
+        cacert = File.expand_path(options['cacert'] || '/etc/puppetlabs/puppet/ssl/certs/ca.pem')
+        poll = options['job-poll-interval'] || 1
+        read_timeout = options['read-timeout'] || 120
         @lock.synchronize do
-          @clients[[url, token]] ||= TuttiTransport::Client.new(
-            url, token: File.read(token).strip, cacert: File.expand_path(options['cacert'] || '/etc/puppetlabs/puppet/ssl/certs/ca.pem'),
-                 poll: options['job-poll-interval'] || 1, read_timeout: options['read-timeout'] || 120
+          @clients[[url, token, cacert, poll, read_timeout]] ||= TuttiTransport::Client.new(
+            url, token: File.read(token).strip, cacert: cacert, poll: poll, read_timeout: read_timeout
           )
         end
       end
