@@ -11,7 +11,8 @@ func Operations() []Operation {
 		certificateOperations(), codeOperations(), sourceOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
 		actionOperations(),
 		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(), previewOperations(), releaseOperations(),
-		noiseOperations(), policyOperations(), accessOperations(), auditOperations(), usageOperations(), clusterOperations(), versionOperations(), descriptionOperations(),
+		noiseOperations(), policyOperations(), accessOperations(), auditOperations(),
+		usageOperations(), clusterOperations(), versionOperations(), descriptionOperations(),
 	)
 }
 

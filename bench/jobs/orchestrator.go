@@ -60,7 +60,10 @@ func (b *bench) orchestratorTask(ctx context.Context, names []string) (string, t
 	defer client.http.CloseIdleConnections()
 	start := time.Now()
 	var started struct{ Job struct{ Name string } }
-	order := map[string]any{"task": taskName, "environment": "production", "noop": nil, "params": map[string]int{"bytes": 1}, "scope": map[string]any{"nodes": names}}
+	order := map[string]any{
+		"task": taskName, "environment": "production", "noop": nil, "params": map[string]int{"bytes": 1},
+		"scope": map[string]any{"nodes": names},
+	}
 	if err := client.ask(ctx, http.MethodPost, "/command/task", order, &started); err != nil {
 		return "", 0, err
 	}

@@ -115,8 +115,9 @@ func (c *call) checkSleep(module string, a api.Action) error {
 		return nil
 	}
 	return usageError{&fault.Error{
-		Kind: fault.Invalid, Detail: fmt.Sprintf("--batch-sleep is for actions that only read; %s %s is a job, which begins with a node when another one has ended", module, a.Name),
-		Hint: "--batch N says how many nodes it runs on at a time",
+		Kind:   fault.Invalid,
+		Detail: fmt.Sprintf("--batch-sleep is for actions that only read; %s %s is a job, which begins with a node when another one has ended", module, a.Name),
+		Hint:   "--batch N says how many nodes it runs on at a time",
 	}}
 }
 

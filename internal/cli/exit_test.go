@@ -74,7 +74,9 @@ func TestExitCodesOfAllCommands(t *testing.T) {
 var needsMore = map[string]string{
 	"app module": "a directory", "code deploy": "a directory", "preview create": "a directory", "file send": "a file", "script run": "a file",
 	"group apply": "a file", "login": "a terminal", "user create": "a terminal", "user password": "a terminal", "policy set": "its second line",
-	"context add": "a fingerprint", "mco help": "a text, and no server", "version": "a flag: it asks none without", "logout": "a login", "access login": "a terminal", "access show": "a login, and no server", "access delete-token-file": "a login, and no server", "ca adopt": "the server's machine", "ca import": "the server's machine", "token rotate-admin": "the server's machine",
+	"context add": "a fingerprint", "mco help": "a text, and no server", "version": "a flag: it asks none without", "logout": "a login",
+	"access login": "a terminal", "access show": "a login, and no server", "access delete-token-file": "a login, and no server",
+	"ca adopt": "the server's machine", "ca import": "the server's machine", "token rotate-admin": "the server's machine",
 }
 
 // exampleOf is the first example of a command's help as arguments; nil: it has none.

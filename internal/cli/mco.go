@@ -221,7 +221,12 @@ func (c *call) says(format string, args ...any) {
 // inTutti says what the command is in Tutti's words, and which flags meant nothing.
 func (c *call) inTutti(words ...string) {
 	c.hint("In tutti: tutti %s", commandLine(words))
-	if method := c.cmd.Flags().Lookup("dm"); method != nil && (method.Changed && !slices.Contains(readingMethods, method.Value.String()) || c.changed("dt") || c.changed("np")) {
+	method := c.cmd.Flags().Lookup("dm")
+	if method == nil {
+		return
+	}
+	meansNothing := method.Changed && !slices.Contains(readingMethods, method.Value.String())
+	if meansNothing || c.changed("dt") || c.changed("np") {
 		c.hint("--dm, --dt and --np mean nothing here: the server knows which nodes there are.")
 	}
 }

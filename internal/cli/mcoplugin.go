@@ -31,7 +31,8 @@ func pluginDoc(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0 || args[0] != "doc":
 		return usageError{&fault.Error{
-			Kind: fault.Invalid, Detail: "of mco plugin there is doc alone; usage: " + cmd.UseLine(), Hint: "a module is written by `tutti action new`, and translated by `tutti action import`",
+			Kind: fault.Invalid, Detail: "of mco plugin there is doc alone; usage: " + cmd.UseLine(),
+			Hint: "a module is written by `tutti action new`, and translated by `tutti action import`",
 		}}
 	case len(args) > 2:
 		return oneTooMany(cmd, args[2])

@@ -42,7 +42,10 @@ func readNamed(purpose, path string) ([]byte, error) {
 		return nil, unread(purpose, path, err)
 	}
 	if len(text) > maxNamedBytes {
-		return nil, usageError{&fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("cannot read %s: %s has more than %d bytes", purpose, path, maxNamedBytes), Hint: "is it the right file?"}}
+		return nil, usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("cannot read %s: %s has more than %d bytes", purpose, path, maxNamedBytes),
+			Hint: "is it the right file?",
+		}}
 	}
 	return text, nil
 }
@@ -63,7 +66,10 @@ func unread(purpose, path string, err error) error { return unusable("read", pur
 func unwritten(purpose, path string, err error) error { return unusable("write", purpose, path, err) }
 
 func unusable(do, purpose, path string, err error) error {
-	return usageError{&fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("cannot %s %s: %s: %v", do, purpose, path, reason(err)), Hint: mendPath(do, path, err), Err: err}}
+	return usageError{&fault.Error{
+		Kind: fault.Invalid, Detail: fmt.Sprintf("cannot %s %s: %s: %v", do, purpose, path, reason(err)),
+		Hint: mendPath(do, path, err), Err: err,
+	}}
 }
 
 // mendPath is what to do about a path that cannot be used.

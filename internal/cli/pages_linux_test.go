@@ -93,7 +93,8 @@ func wrongCommand(cmd *cobra.Command, words []string, rest string) string {
 	for _, flag := range flagInLine.FindAllStringSubmatch(outsideQuotes(before), -1) {
 		name := strings.TrimLeft(flag[1], "-")
 		theirs := slices.ContainsFunc(theirs[strings.TrimPrefix(cmd.CommandPath(), "tutti ")], func(f theirFlag) bool { return !f.linked && slices.Contains(f.names, flag[1]) })
-		if theirs || name == "help" || name == "version" || strings.HasPrefix(flag[1], "--") && flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil {
+		ours := strings.HasPrefix(flag[1], "--") && flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil
+		if theirs || ours || name == "help" || name == "version" {
 			continue
 		}
 		return cmd.CommandPath() + " has no flag " + flag[1]

@@ -138,7 +138,10 @@ func (s *sessions) call(r *http.Request, method string, body []byte, token strin
 
 // cookie holds a token: scripts cannot read it, and no other site's page can make the browser send it.
 func (s *sessions) cookie(r *http.Request, token string) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil} //nolint:gosec // console_plain is for loopback only, which has no TLS
+	return &http.Cookie{ //nolint:gosec // console_plain is for loopback only, which has no TLS
+		Name: cookieName, Value: token, Path: "/",
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	}
 }
 
 func (s *sessions) forget(w http.ResponseWriter, r *http.Request) {
