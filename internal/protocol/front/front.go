@@ -18,14 +18,16 @@ import (
 // Config is what a Handler works with.
 type Config struct {
 	Log      *slog.Logger
-	Access   *atomic.Bool                                                           // whether every request is logged
-	Count    func(pattern string, status int, took time.Duration)                   // is told of each request, and which pattern served it
-	Refused  func(ctx context.Context, actor fleet.Actor, operation, object string) // is told of a 401 or 403 that no handler recorded, before it is sent; may be nil
+	Access   *atomic.Bool // whether every request is logged
 	Bodies   *Budget
 	BodyTime time.Duration        // how long a body may take as a whole, apart from its size
 	HSTS     func() time.Duration // how long browsers speak TLS only to this host; 0: it is not said
 	Programs []string             // the prefixes of paths that no browser asks for
 
+	// Count is told of each request, and which pattern served it.
+	Count func(pattern string, status int, took time.Duration)
+	// Refused is told of a 401 or 403 that no handler recorded, before it is sent; may be nil.
+	Refused func(ctx context.Context, actor fleet.Actor, operation, object string)
 	// ComesBack tells whether a client can follow a Retry-After. Agents that cannot end their run over it with
 	// an error of their own; without it they show the server's.
 	ComesBack func(r *http.Request) bool

@@ -158,6 +158,8 @@ func (k *Keeper) wait(ctx context.Context, name string) (*tenure, context.Contex
 			return t, working
 		case err != nil && trouble == nil && ctx.Err() == nil: // say it once
 			k.log.ErrorContext(ctx, "a lease could not be asked for, will retry; its work waits", "lease", name, "err", err)
+		case err == nil && !waited: // whoever waits for what it does can see why
+			k.log.InfoContext(ctx, "another server has a lease: its work is done there, or waits until the lease is over; see tutti cluster status", "lease", name)
 		}
 		trouble = err
 		select {

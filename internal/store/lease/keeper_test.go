@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,25 @@ func TestALeaseIsTakenOverFromOneThatIsCutOff(t *testing.T) {
 			a.end(t)
 		})
 	}
+}
+
+// A server that waits for a lease says so, once: nothing of its own would show that its work is not done here.
+func TestWhoWaitsForALeaseSaysSo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, said := leasetest.New(), new(strings.Builder)
+		if _, ok, err := store.AcquireLease(t.Context(), "jobs", "gone", time.Minute); !ok || err != nil {
+			t.Fatalf("%t, %v", ok, err)
+		}
+		keeper := lease.NewKeeper(store, "b", lease.Shared(), slog.New(slog.NewTextHandler(said, nil)))
+		began := time.Now()
+		if err := keeper.Once("jobs", func(context.Context) error { return nil })(t.Context()); err != nil || time.Since(began) < time.Minute {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if n := strings.Count(said.String(), "another server has a lease"); n != 1 || !strings.Contains(said.String(), "lease=jobs") {
+			t.Errorf("it is said %d times: %s", n, said)
+		}
+	})
 }
 
 // A holder that is dead, or does not hear that it lost its lease, is followed as soon, and what it writes then is refused.

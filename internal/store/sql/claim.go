@@ -85,8 +85,11 @@ func (s *Store) HoldClaim(ctx context.Context) error {
 }
 
 // renewClaim makes the claim anew if its connection is gone or does not answer. When another one gives no answer either, the database is silent:
-// then all who wait for it are told so.
+// then all who wait for it are told so. The claim of a SQLite file is the lock that is held as long as the file is open.
 func (s *Store) renewClaim(ctx context.Context) error {
+	if !s.dialect.postgres {
+		return nil
+	}
 	if s.claimed != nil {
 		asking, cancel := context.WithTimeout(ctx, claimTime)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +81,21 @@ func adopted(t *testing.T, s *Store) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// A server on SQLite watches its claim, too: that must not take its own leases from it.
+func TestWatchingTheClaimOfAFileFreesNothing(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, Config{Path: filepath.Join(t.TempDir(), "tutti.db")})
+	check(t, s.Claim(t.Context()))
+	g, _, err := s.Leases.AcquireLease(t.Context(), "jobs", "a", time.Hour)
+	check(t, err)
+	check(t, s.renewClaim(t.Context()))
+	lost, err := s.Leases.RenewLeases(t.Context(), []lease.Grant{g}, time.Hour)
+	check(t, err)
+	if len(lost) > 0 {
+		t.Errorf("%+v is lost", lost)
+	}
 }
 
 // A server that opens a SQLite file is its only one: it need not wait for the leases of the one before.
