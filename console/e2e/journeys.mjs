@@ -448,6 +448,8 @@ await journey('a read-only role sees, and cannot act', async () => {
     await theirs.page.emulateMedia({ colorScheme: theme });
     assert.deepEqual([...(await findings(theirs.page)), await overflows(theirs.page)], [''], `the login, ${theme}`);
   }
+  const form = await theirs.page.locator('main > *').last().boundingBox();
+  assert.deepEqual([form?.x, form?.width], [16, 390 - 32], 'the login does not touch the edges');
   await theirs.page.setViewportSize({ width: 1280, height: 800 });
   await theirs.page.getByLabel('Name').fill(viewer.name);
   await theirs.page.getByRole('textbox', { name: 'Password' }).fill(viewer.password);

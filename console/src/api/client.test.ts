@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { mayDo } from '../data/session';
-import { place } from './client';
+import { call, place } from './client';
 
 describe('requests', () => {
   it('puts each member where the operation has it', () => {
@@ -22,5 +22,18 @@ describe('permissions', () => {
     expect(mayDo(session, 'job:stop')).toBe(false);
     expect(mayDo({ ...session, grants: [{ permission: '*' }] }, 'job:stop')).toBe(true);
     expect(mayDo(undefined, 'node:read')).toBe(false);
+  });
+});
+
+describe('answers', () => {
+  afterEach(() => void vi.unstubAllGlobals());
+  it('are none when they cannot be read, also with a status of success', async () => {
+    vi.stubGlobal('fetch', async () => new Response('<html>Log in to the proxy</html>'));
+    await expect(call('job.stop', { job: '7' })).rejects.toMatchObject({ name: 'Error', status: 200 });
+  });
+  it('that break off are refused like those that do not come', async () => {
+    const broken = { status: 200, ok: true, text: () => Promise.reject(new TypeError('network error')) };
+    vi.stubGlobal('fetch', async () => broken);
+    await expect(call('job.stop', { job: '7' })).rejects.toMatchObject({ status: 0, problem: { kind: 'unavailable' } });
   });
 });

@@ -25,8 +25,10 @@ export function whenEnded(tell: () => void) {
 
 async function send(path: string, init: RequestInit): Promise<unknown> {
   let answer: Response;
+  let text: string;
   try {
     answer = await fetch(path, { credentials: 'same-origin', ...init });
+    text = await answer.text(); // the connection may break within the answer
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
     throw new Refusal(0, {
@@ -36,15 +38,19 @@ async function send(path: string, init: RequestInit): Promise<unknown> {
     } as Problem);
   }
   if (answer.status === 204) return undefined;
-  const text = await answer.text();
+  if (answer.status === 401) ended();
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    body = { kind: 'internal', message: `The server answered with status ${answer.status} and no words.` };
+    // A success that cannot be read is none: a proxy's own page comes with status 200, too.
+    throw new Refusal(answer.status, {
+      kind: 'internal',
+      message: `The answer, with status ${answer.status}, is not one of the server: look at the proxy before it.`,
+      request_id: '',
+    } as Problem);
   }
   if (answer.ok) return body;
-  if (answer.status === 401) ended();
   throw new Refusal(answer.status, body as Problem);
 }
 
@@ -67,6 +73,11 @@ export function place(name: keyof Operations, request: Record<string, unknown>):
   const members = Object.keys(rest).length > 0;
   const bodyless = op.method === 'GET' || op.method === 'DELETE';
   return { path: prefix + path, body: bodyless ? undefined : members ? JSON.stringify(rest) : '{}' };
+}
+
+/** The object that a request is about: the path of its address, without what filters. */
+export function addressOf<N extends keyof Operations>(name: N, request: Operations[N]['request']): string {
+  return place(name, request as Record<string, unknown>).path.split('?')[0]!;
 }
 
 /** Calls an operation of the API. */

@@ -1,7 +1,7 @@
 import { act, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { JobEvent } from '../api/client';
-import { useStream } from './live';
+import { listen, moves, useAfterEvents, useStream } from './live';
 
 /** A connection whose other end is the test. */
 class Source extends EventTarget {
@@ -51,4 +51,22 @@ it('comes back to a job behind the last change, also from a refusal, and goes at
   expect(Source.all.filter((s) => !s.closed)).toEqual([]);
   vi.advanceTimersByTime(60_000);
   expect(Source.all.length).toBe(6);
+});
+
+it('asks again for what was not heard: when the stream comes back, and now and then without one', () => {
+  vi.stubGlobal('navigator', {}); // no other tab
+  const asks = vi.fn();
+  renderHook(() => useAfterEvents(moves, asks));
+  act(() => void vi.advanceTimersByTime(30_000));
+  expect(asks).toHaveBeenCalledTimes(1);
+  let end = () => {};
+  act(() => void (end = listen()));
+  act(() => void newest().dispatchEvent(new Event('open')));
+  expect(asks).toHaveBeenCalledTimes(2);
+  act(() => void newest().dispatchEvent(new Event('error')));
+  act(() => void vi.advanceTimersByTime(60_000));
+  expect(asks).toHaveBeenCalledTimes(2);
+  act(() => void newest().dispatchEvent(new Event('open')));
+  expect(asks).toHaveBeenCalledTimes(3);
+  end();
 });

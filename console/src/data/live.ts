@@ -138,7 +138,26 @@ export function useLink() {
   return now;
 }
 
-/** Calls something soon after events that matter, and at most every ten seconds. */
+/** Calls something when the stream comes, or comes back: what was before that is not heard. */
+export function useOnceLive(act: () => void) {
+  const { state } = useLink();
+  const before = useRef(state);
+  const due = useEffectEvent(act);
+  useEffect(() => {
+    if (state === 'live' && before.current !== 'live') due();
+    before.current = state;
+  }, [state]);
+}
+
+/** How often those ask who may not hear the stream. */
+const deaf = 30_000;
+
+/** Whether an event changes how a node stands: a run of Puppet ended, its agent came or went. */
+export function moves(event: Event): boolean {
+  return ['end', 'connect', 'disconnect'].includes(event.kind);
+}
+
+/** Calls something soon after events that matter, and at most every ten seconds; who may hear none asks now and then. */
 export function useAfterEvents(matters: (event: Event) => boolean, act: () => void) {
   const state = useRef({ last: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined });
   const due = useEffectEvent(act);
@@ -152,6 +171,13 @@ export function useAfterEvents(matters: (event: Event) => boolean, act: () => vo
       due();
     }, wait);
   });
+  useOnceLive(act);
+  const hears = useLink().state !== 'off';
+  useEffect(() => {
+    if (hears) return;
+    const timer = setInterval(() => due(), deaf);
+    return () => clearInterval(timer);
+  }, [hears]);
   useEffect(() => {
     const s = state.current;
     return () => clearTimeout(s.timer);

@@ -1,14 +1,7 @@
 // The one place that knows the library which keeps answers of the server.
-import {
-  keepPreviousData,
-  QueryClient,
-  useInfiniteQuery,
-  useMutation,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
-import { useMemo } from 'react';
-import { call, Refusal, type Operations } from '../api/client';
+import { QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import { addressOf, call, Refusal, type Operations } from '../api/client';
 
 export { QueryClientProvider } from '@tanstack/react-query';
 
@@ -33,31 +26,34 @@ interface Options {
   every?: number; // milliseconds; not below slowest
 }
 
-/** Asks a question of the API. */
+/** Asks a question of the API. The answer to another question is never shown in its place. */
 export function useAsk<N extends keyof Operations>(name: N, request: Operations[N]['request'], options: Options = {}) {
   return useQuery<Operations[N]['response'], Refusal>({
     queryKey: [name, request],
     queryFn: ({ signal }) => call(name, request, signal),
     enabled: options.enabled,
     refetchInterval: options.every ? Math.max(options.every, slowest) : false,
-    placeholderData: keepPreviousData,
   });
 }
 
 type Listed<T> = { items: T[] | null; next?: string };
 type ItemOf<N extends keyof Operations> = NonNullable<Operations[N]['response']> extends Listed<infer T> ? T : never;
 
-/** Asks for a list page by page; rows holds the pages that came. */
+/**
+ * Asks for a list page by page; rows holds the pages that came. While the list of the same object is filtered anew it holds what was
+ * there before, and says that it is old.
+ */
 export function useList<N extends keyof Operations>(name: N, request: Operations[N]['request'], options: Options = {}) {
+  const address = addressOf(name, request);
   const asked = useInfiniteQuery<Operations[N]['response'], Refusal>({
-    queryKey: [name, 'pages', request],
+    queryKey: [name, 'pages', request, address],
     queryFn: ({ pageParam, signal }) =>
       call(name, { ...request, after: pageParam as string, limit: 200 } as Operations[N]['request'], signal),
     initialPageParam: '',
     getNextPageParam: (last) => (last as Listed<unknown>).next || undefined,
     enabled: options.enabled,
     refetchInterval: options.every ? Math.max(options.every, slowest) : false,
-    placeholderData: keepPreviousData,
+    placeholderData: (before, query) => (query?.queryKey[3] === address ? before : undefined),
   });
   const rows = useMemo(
     () => (asked.data?.pages ?? []).flatMap((page) => (page as Listed<ItemOf<N>>).items ?? []),
@@ -67,9 +63,11 @@ export function useList<N extends keyof Operations>(name: N, request: Operations
     rows,
     error: asked.error,
     loading: asked.isPending && asked.fetchStatus !== 'idle',
+    old: asked.isPlaceholderData,
     whole: !asked.hasNextPage,
-    at: asked.dataUpdatedAt,
     more: () => {
+      // A page that failed is asked for again by whoever reads why, not with each drawing of the list.
+      if (asked.isPlaceholderData || asked.isFetchNextPageError) return;
       if (asked.hasNextPage && !asked.isFetchingNextPage) void asked.fetchNextPage();
     },
     again: () => void asked.refetch(),
@@ -90,4 +88,10 @@ export function useAgain() {
   const client = useQueryClient();
   return (...names: (keyof Operations)[]) =>
     names.forEach((name) => void client.invalidateQueries({ queryKey: [name] }));
+}
+
+/** After a login within a page: what was refused is asked for again, and somebody else is shown nothing of the one before. */
+export function useNewLogin() {
+  const client = useQueryClient();
+  return useCallback((same: boolean) => void (same ? client.invalidateQueries() : client.resetQueries()), [client]);
 }

@@ -46,15 +46,20 @@ const columns = (open: (c: Certificate) => void): Column<Certificate>[] => [
   },
 ];
 
+/** The row that is open. A name may have a certificate and a request: a certificate is known by its serial, too. */
+export function opened(rows: Certificate[], name?: string, serial?: string): Certificate | undefined {
+  return rows.find((c) => c.name === name && (!serial || c.serial === serial));
+}
+
 /** Certificates of nodes, and requests that wait for somebody. */
 export function Certificates() {
   const [search, change] = useSearch();
   const list = useList('certificate.list', { state: search.state }, { every: 10_000 });
   const find = search.find ?? '';
   const rows = find ? list.rows.filter((c) => c.name.includes(find)) : list.rows;
-  const shown = list.rows.find((c) => c.name === search.name);
+  const shown = opened(list.rows, search.name, search.serial);
   const some = Boolean(search.state || find);
-  const open = (c: Certificate) => change({ name: c.name }, false);
+  const open = (c: Certificate) => change({ name: c.name, serial: c.serial }, false);
   return (
     <Page title="Certificates" name="Certificates">
       <Group gap="xs" className="filters">
@@ -99,7 +104,13 @@ export function Certificates() {
           )
         }
       />
-      {shown && <One c={shown} close={() => change({ name: '' }, false)} />}
+      {shown && (
+        <One
+          key={`${shown.name} ${shown.serial ?? ''}`}
+          c={shown}
+          close={() => change({ name: '', serial: '' }, false)}
+        />
+      )}
       <CommandLine line={commandLine('ca', 'list', ...flags({ state: search.state }))} />
     </Page>
   );

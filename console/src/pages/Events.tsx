@@ -1,13 +1,14 @@
 import { useMemo, useState } from 'react';
 import type { Event } from '../api/client';
-import { useEvents } from '../data/live';
+import { useEvents, useOnceLive } from '../data/live';
 import { useList } from '../data/query';
 import { Link, nodeAddress, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Button, Group, IconPlayerPause, IconPlayerPlay, Text, TextInput } from '../ui/kit';
-import { CommandLine, Empty, Failure, Page, Place, State, Time, Whisper } from '../ui/parts';
+import { CommandLine, Empty, Page, Place, State, Time, Whisper } from '../ui/parts';
 import { commandLine, count, flags, many, visible } from '../ui/words';
+import { ListOf } from './ListOf';
 
 /** So many of the newest events are kept while one looks. */
 const kept = 5000;
@@ -93,6 +94,7 @@ export function Events() {
   const list = useList('event.list', { node, status, type, kind });
   const [came, setCame] = useState<Event[]>([]);
   const [frozen, setFrozen] = useState<Event[]>();
+  useOnceLive(list.again); // those between the list and the stream
   useEvents((e) => setCame((before) => [e, ...before].slice(0, kept)));
   const all = useMemo(
     () =>
@@ -156,23 +158,19 @@ export function Events() {
           set={(to) => set({ kind: to })}
         />
       </Group>
-      {list.error && <Failure error={list.error} again={list.again} />}
-      <DataTable
+      <ListOf
         label="Events"
         columns={columns}
+        list={frozen ? { ...list, more: () => {} } : list}
         rows={rows}
         rowKey={(e) => String(e.number)}
-        whole={list.whole}
-        more={frozen ? undefined : list.more}
         empty={
-          list.loading ? null : (
-            <Empty title="Nothing happened that is like that">
-              <Text size="sm">
-                Changes come here as Puppet runs make them, from nodes with a tutti agent, and with the reports of the
-                others.
-              </Text>
-            </Empty>
-          )
+          <Empty title="Nothing happened that is like that">
+            <Text size="sm">
+              Changes come here as Puppet runs make them, from nodes with a tutti agent, and with the reports of the
+              others.
+            </Text>
+          </Empty>
         }
       />
       <CommandLine line={commandLine('event', 'tail', ...flags({ node, type, status, kind }))} />

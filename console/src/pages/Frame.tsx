@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { call, Refusal } from '../api/client';
 import { listen, useLink } from '../data/live';
+import { useNewLogin } from '../data/query';
 import { mayDo, useSession } from '../data/session';
 import { Link, Outlet, useGo, usePath } from '../routes/router';
 import {
@@ -107,6 +108,7 @@ function Waiting() {
 
 function Within() {
   const { session, lost, again, leave } = useSession();
+  const newLogin = useNewLogin();
   const [help, helps] = useDisclosure();
   const path = usePath();
   const [openAt, setOpenAt] = useState(''); // on narrow windows the menu is open for one page: going to another closes it
@@ -185,7 +187,14 @@ function Within() {
         <Text size="sm" mb="sm">
           What you have typed is still here. Log in again to go on.
         </Text>
-        <LoginForm within name={session?.name} done={again} />
+        <LoginForm
+          within
+          name={session?.name}
+          done={async (name) => {
+            await again();
+            newLogin(name === session?.name);
+          }}
+        />
       </Modal>
       <Modal opened={help} onClose={helps.close} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
         <Table>

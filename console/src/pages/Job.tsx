@@ -4,7 +4,7 @@ import { useStream } from '../data/live';
 import { useAct, useAsk, useList } from '../data/query';
 import { useMay } from '../data/session';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import {
   Checkbox,
   Group,
@@ -30,6 +30,7 @@ import {
 } from '../ui/parts';
 import { commandLine, count, duration, many, titleOf, visible, wordOf } from '../ui/words';
 import { Crumbs } from './Crumbs';
+import { ListOf } from './ListOf';
 
 const over = ['finished', 'failed', 'stopped'];
 
@@ -39,8 +40,11 @@ export function JobPage() {
   return <OneJob key={id} id={id} />;
 }
 
-function OneJob({ id }: { id: string }) {
-  const [search, change] = useSearch();
+/**
+ * A job and its runs as they are by now. Its stream is followed to its own end, also when the job is known to be over before: the last
+ * changes of its runs come with it.
+ */
+export function useJob(id: string) {
   const show = useAsk('job.show', { job: id });
   const [newest, setNewest] = useState<Job>();
   const [runs, setRuns] = useState<ReadonlyMap<string, JobRun>>(new Map());
@@ -58,9 +62,17 @@ function OneJob({ id }: { id: string }) {
     }, 250);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
-  const first = show.data;
-  const link = useStream('job.events', first && !over.includes(first.state) ? { job: id } : undefined, take);
-  const job = newest ?? first;
+  const asked = show.data;
+  const ended = asked !== undefined && over.includes(asked.state);
+  const [follows, setFollows] = useState(false);
+  if (asked && !ended && !follows) setFollows(true);
+  const link = useStream('job.events', follows ? { job: id } : undefined, take);
+  return { show, job: ended ? asked : (newest ?? asked), runs, link };
+}
+
+function OneJob({ id }: { id: string }) {
+  const [search, change] = useSearch();
+  const { show, job, runs, link } = useJob(id);
   if (show.error) return <Failure error={show.error} again={() => void show.refetch()} />;
   if (!job) return <Coming />;
   const view = search.view === 'output' ? 'output' : 'runs';
@@ -217,25 +229,21 @@ function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }
   const go = useGo();
   const list = useList('job.runs', { job: job.id, state: search.state });
   const rows = useMemo(() => runsIn(search.state, list.rows, fresh), [list.rows, fresh, search.state]);
-  if (list.error) return <Failure error={list.error} again={list.again} />;
   return (
-    <DataTable
+    <ListOf
       label="Runs"
       columns={columns}
+      list={list}
       rows={rows}
       rowKey={(r) => r.node}
       total={search.state ? (job.counts?.[search.state] ?? 0) : job.nodes}
-      whole={list.whole}
-      more={list.more}
       onOpen={(r) => go(nodeAddress(r.node))}
       empty={
-        list.loading ? null : (
-          <Empty title="No run is in this state">
-            <button type="button" className="as-link" onClick={() => change({ state: '' })}>
-              Show all
-            </button>
-          </Empty>
-        )
+        <Empty title="No run is in this state">
+          <button type="button" className="as-link" onClick={() => change({ state: '' })}>
+            Show all
+          </button>
+        </Empty>
       }
     />
   );

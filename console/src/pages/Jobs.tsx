@@ -1,11 +1,12 @@
 import type { Job } from '../api/client';
 import { useList } from '../data/query';
 import { Link, useGo, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Button, Group, Text, TextInput } from '../ui/kit';
-import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { CommandLine, Empty, Page, State, Time } from '../ui/parts';
 import { commandLine, count, flags, titleOf } from '../ui/words';
+import { ListOf } from './ListOf';
 
 const columns: Column<Job>[] = [
   {
@@ -56,31 +57,26 @@ export function JobTable({
 }) {
   const go = useGo();
   const list = useList('job.list', filter, { every: 10_000 });
-  if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
   return (
-    <DataTable
+    <ListOf
       label="Jobs"
       columns={columns}
-      rows={list.rows}
+      list={list}
       rowKey={(j) => j.id}
-      whole={list.whole}
-      more={list.more}
       onOpen={(j) => go(`/jobs/${j.id}`)}
       empty={
-        list.loading ? null : (
-          <Empty title={empty}>
-            {all ? (
-              <Button variant="default" size="xs" onClick={all}>
-                Show all jobs
-              </Button>
-            ) : (
-              <>
-                <Text size="sm">Choose nodes, and run Puppet on them.</Text>
-                <Link to="/nodes">Nodes</Link>
-              </>
-            )}
-          </Empty>
-        )
+        <Empty title={empty}>
+          {all ? (
+            <Button variant="default" size="xs" onClick={all}>
+              Show all jobs
+            </Button>
+          ) : (
+            <>
+              <Text size="sm">Choose nodes, and run Puppet on them.</Text>
+              <Link to="/nodes">Nodes</Link>
+            </>
+          )}
+        </Empty>
       }
     />
   );

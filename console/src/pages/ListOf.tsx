@@ -7,12 +7,13 @@ interface Listed<T> {
   rows: T[];
   error: Refusal | null;
   loading: boolean;
+  old: boolean;
   whole: boolean;
   more: () => void;
   again: () => void;
 }
 
-/** A list of the server's as a table; a list that failed with nothing to show says why. */
+/** A list of the server's as a table. When it cannot be asked for anew it says why, and keeps what it has. */
 export function ListOf<T>(props: {
   label: string;
   list: Listed<T>;
@@ -21,19 +22,25 @@ export function ListOf<T>(props: {
   onOpen?: (row: T) => void;
   empty: ReactNode;
   rows?: T[]; // those of the list that are shown; all, if it is missing
+  total?: number;
+  order?: string;
+  onOrder?: (order: string) => void;
 }) {
-  const { list } = props;
-  if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
+  const { list, empty, rows, ...rest } = props;
+  const shown = rows ?? list.rows;
   return (
-    <DataTable
-      label={props.label}
-      columns={props.columns}
-      rows={props.rows ?? list.rows}
-      rowKey={props.rowKey}
-      whole={list.whole}
-      more={list.more}
-      onOpen={props.onOpen}
-      empty={list.loading ? null : props.empty}
-    />
+    <>
+      {list.error && <Failure error={list.error} again={list.again} />}
+      {!(list.error && shown.length === 0) && (
+        <DataTable
+          {...rest}
+          rows={shown}
+          old={list.old}
+          whole={list.whole}
+          more={list.more}
+          empty={list.loading ? null : empty}
+        />
+      )}
+    </>
   );
 }

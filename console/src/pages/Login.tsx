@@ -7,6 +7,9 @@ import { CommandLine, Failure } from '../ui/parts';
 
 const codeOfAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code');
 
+/** Where the form is: narrow windows have room beside it. */
+const column = { maw: 420, w: 'calc(100% - 32px)', mx: 'auto' };
+
 /** The page of a link: its code logs in, once. Without a code it is the form. */
 export function LoginPage() {
   const { session, again } = useSession();
@@ -39,7 +42,7 @@ export function LoginPage() {
   return (
     <main>
       {error && (
-        <Stack maw={420} mx="auto" mt={40} px="md">
+        <Stack {...column} mt={40}>
           <Failure error={error} />
         </Stack>
       )}
@@ -61,7 +64,7 @@ export function LoginForm({
 }: {
   within?: boolean;
   name?: string;
-  done?: () => Promise<void>;
+  done?: (name: string) => Promise<void>;
 }) {
   const { again } = useSession();
   const [name, setName] = useState(known ?? '');
@@ -76,12 +79,14 @@ export function LoginForm({
     setError(null);
     try {
       await logIn({ name, password });
-      await (done ?? again)();
+      await (done ?? again)(name);
     } catch (cause) {
-      if (cause instanceof Refusal) setError(cause);
+      if (!(cause instanceof Refusal)) throw cause;
+      setError(cause);
+    } finally {
+      setPassword('');
+      setBusy(false);
     }
-    setPassword('');
-    setBusy(false);
   };
   const form = (
     <form
@@ -124,7 +129,7 @@ export function LoginForm({
   return within ? (
     form
   ) : (
-    <Paper withBorder maw={420} mx="auto" mt={{ base: 24, sm: 80 }} p="lg">
+    <Paper withBorder {...column} mt={{ base: 24, sm: 80 }} p="lg">
       {form}
     </Paper>
   );

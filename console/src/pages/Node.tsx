@@ -1,5 +1,5 @@
 import { lazy, Suspense } from 'react';
-import { useAfterEvents } from '../data/live';
+import { moves, useAfterEvents } from '../data/live';
 import { useAgain, useAsk } from '../data/query';
 import { usePart, useSearch } from '../routes/router';
 import { Group, Tabs } from '../ui/kit';
@@ -23,16 +23,20 @@ const tabs = [
   { key: 'jobs', text: 'Jobs', shows: NodeJobs, line: ['job', 'list', '--node'] },
 ];
 
-/** One node: how it stands, and all that is known of it. */
+/** One node: how it stands, and all that is known of it. Another node is another page. */
 export function NodePage() {
   const name = usePart('name');
+  return <OneNode key={name} name={name} />;
+}
+
+function OneNode({ name }: { name: string }) {
   const [search, change] = useSearch();
   const tab = tabs.find((t) => t.key === search.tab) ?? tabs[0]!;
   const node = useAsk('node.show', { name });
   const again = useAgain();
   useAfterEvents(
-    (e) => e.node === name && (e.kind === 'end' || e.kind === 'begin'),
-    () => again('node.show', 'node.why', 'report.list', 'report.show', 'job.list'),
+    (e) => e.node === name && (e.kind === 'begin' || moves(e)),
+    () => again('node.show', 'node.why', 'node.catalog', 'node.facts', 'report.list', 'report.show', 'job.list'),
   );
   const n = node.data;
   const Shown = tab.shows;

@@ -1,14 +1,15 @@
 import { useState } from 'react';
 import type { Node } from '../api/client';
-import { useAfterEvents } from '../data/live';
+import { moves, useAfterEvents } from '../data/live';
 import { useAgain, useAsk, useList } from '../data/query';
 import { Link, nodeAddress, useGo, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Button, Group, Text, TextInput } from '../ui/kit';
-import { CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
+import { CommandLine, Empty, Page, State, Time, Whisper } from '../ui/parts';
 import { commandLine, count, flags, many, runStates } from '../ui/words';
 import { RunButton } from './RunDialog';
+import { ListOf } from './ListOf';
 
 const stateNames = Object.entries(runStates).map(([value, word]) => ({ value, label: word.text }));
 const connections = [
@@ -94,10 +95,7 @@ export function Nodes() {
   const order = search.order ?? 'name';
   const list = useList('node.list', { ...filter, order: search.order });
   const counts = useAsk('node.summary', filter);
-  useAfterEvents(
-    (e) => e.kind === 'end',
-    () => again('node.list', 'node.summary'),
-  );
+  useAfterEvents(moves, () => again('node.list', 'node.summary'));
   const filtered = Object.values(filter).some(Boolean);
   const total = counts.data?.nodes;
   const { where, state, environment, group, connected } = filter;
@@ -130,44 +128,39 @@ export function Nodes() {
         <RunButton
           targets={targets}
           words={narrowed ? shown.nodes : runs}
-          disabled={total === 0 || (narrowed && !list.whole) || list.rows.length === 0}
+          disabled={total === 0 || list.old || (narrowed && !list.whole) || list.rows.length === 0}
         />
       }
     >
       <Filters where={where ?? ''} state={state} connected={connected} change={change} />
-      {list.error && <Failure error={list.error} again={list.again} />}
-      {!(list.error && list.rows.length === 0) && (
-        <DataTable
-          label="Nodes"
-          columns={columns}
-          rows={list.rows}
-          rowKey={(n) => n.name}
-          total={total}
-          whole={list.whole}
-          more={list.more}
-          order={order}
-          onOrder={(next) => change({ order: next === 'name' ? '' : next })}
-          onOpen={(n) => go(nodeAddress(n.name))}
-          empty={
-            list.loading ? null : filtered ? (
-              <Empty title="No node is like that">
-                <Button
-                  variant="default"
-                  size="xs"
-                  onClick={() => change({ where: '', state: '', connected: '', environment: '', group: '' })}
-                >
-                  Show all nodes
-                </Button>
-              </Empty>
-            ) : (
-              <Empty title="No nodes yet">
-                <Text size="sm">This command prints what to run on a machine.</Text>
-                <CommandLine line="tutti ca token" />
-              </Empty>
-            )
-          }
-        />
-      )}
+      <ListOf
+        label="Nodes"
+        columns={columns}
+        list={list}
+        rowKey={(n) => n.name}
+        total={total}
+        order={order}
+        onOrder={(next) => change({ order: next === 'name' ? '' : next })}
+        onOpen={(n) => go(nodeAddress(n.name))}
+        empty={
+          filtered ? (
+            <Empty title="No node is like that">
+              <Button
+                variant="default"
+                size="xs"
+                onClick={() => change({ where: '', state: '', connected: '', environment: '', group: '' })}
+              >
+                Show all nodes
+              </Button>
+            </Empty>
+          ) : (
+            <Empty title="No nodes yet">
+              <Text size="sm">This command prints what to run on a machine.</Text>
+              <CommandLine line="tutti ca token" />
+            </Empty>
+          )
+        }
+      />
       <CommandLine line={commandLine('node', 'list', ...words)} />
       <Whisper text={total === undefined ? '' : many(total, 'node')} />
     </Page>

@@ -1,6 +1,6 @@
 import type { NodeCounts } from '../api/client';
+import { moves, useAfterEvents } from '../data/live';
 import { useAsk } from '../data/query';
-import { useAfterEvents } from '../data/live';
 import { mayDo, useSession } from '../data/session';
 import { Link, nodeAddress } from '../routes/router';
 import { Group, SimpleGrid, Stack, Table, Text, Title } from '../ui/kit';
@@ -34,12 +34,9 @@ export function Overview() {
 
 function Fleet() {
   const summary = useAsk('node.summary', {});
-  useAfterEvents(
-    (e) => e.kind === 'end',
-    () => void summary.refetch(),
-  );
-  if (summary.error) return <Failure error={summary.error} again={() => void summary.refetch()} />;
-  if (!summary.data) return <Coming lines={4} />;
+  useAfterEvents(moves, () => void summary.refetch());
+  const failure = summary.error && <Failure error={summary.error} again={() => void summary.refetch()} />;
+  if (!summary.data) return failure ?? <Coming lines={4} />;
   if (summary.data.nodes === 0) {
     return (
       <Empty title="No nodes yet">
@@ -48,7 +45,12 @@ function Fleet() {
       </Empty>
     );
   }
-  return <Counts counts={summary.data} />;
+  return (
+    <>
+      {failure}
+      <Counts counts={summary.data} />
+    </>
+  );
 }
 
 function Counts({ counts }: { counts: NodeCounts }) {
@@ -104,10 +106,7 @@ function Counts({ counts }: { counts: NodeCounts }) {
 
 function FailedNodes() {
   const failed = useAsk('node.list', { state: 'failed', order: '-reported', limit: 8 });
-  useAfterEvents(
-    (e) => e.kind === 'end',
-    () => void failed.refetch(),
-  );
+  useAfterEvents(moves, () => void failed.refetch());
   const nodes = failed.data?.items ?? [];
   return (
     <section className={`card ${nodes.length > 0 ? 'bad-card' : ''}`} aria-labelledby="failed">

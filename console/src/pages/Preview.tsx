@@ -185,8 +185,8 @@ function Acts({ p }: { p: PreviewReport }) {
   const [releases, releasing] = useDisclosure();
   const [asked, setAsked] = useState<'all' | 'comment' | 'cancel'>();
   const [text, setText] = useState('');
-  const say = useAct('preview.say', ['preview.show']);
-  const cancel = useAct('preview.cancel', ['preview.show', 'preview.list']);
+  const say = useAct('preview.say', ['preview.show', 'policy.test']);
+  const cancel = useAct('preview.cancel', ['preview.show', 'preview.nodes', 'preview.list']);
   const mayRelease = useMay('release:create');
   const maySay = useMay('preview:create');
   const close = () => {

@@ -2,13 +2,14 @@ import type { Preview } from '../api/client';
 import { useList } from '../data/query';
 import { useMay } from '../data/session';
 import { Link, useGo, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Button, Group, Text, useDisclosure } from '../ui/kit';
-import { ActButton, CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { ActButton, CommandLine, Empty, Page, State, Time } from '../ui/parts';
 import { commandLine, count, flags, short, visible } from '../ui/words';
 import { EnvironmentChoice } from './change/Environment';
 import { PreviewDialog } from './change/PreviewDialog';
+import { ListOf } from './ListOf';
 
 const columns: Column<Preview>[] = [
   {
@@ -81,33 +82,27 @@ export function Previews() {
           set={(state) => change({ state })}
         />
       </Group>
-      {list.error && list.rows.length === 0 ? (
-        <Failure error={list.error} again={list.again} />
-      ) : (
-        <DataTable
-          label="Previews"
-          columns={columns}
-          rows={list.rows}
-          rowKey={(p) => p.id}
-          whole={list.whole}
-          more={list.more}
-          onOpen={(p) => go(`/previews/${p.id}`)}
-          empty={
-            list.loading ? null : some ? (
-              <Empty title="No preview is like that">
-                <Button variant="default" size="xs" onClick={() => change({ environment: '', state: '' })}>
-                  Show all previews
-                </Button>
-              </Empty>
-            ) : (
-              <Empty title="No previews yet">
-                <Text size="sm">A preview says what code would change on which nodes, before it does.</Text>
-                <CommandLine line="tutti preview create production --ref ./control-repo" />
-              </Empty>
-            )
-          }
-        />
-      )}
+      <ListOf
+        label="Previews"
+        columns={columns}
+        list={list}
+        rowKey={(p) => p.id}
+        onOpen={(p) => go(`/previews/${p.id}`)}
+        empty={
+          some ? (
+            <Empty title="No preview is like that">
+              <Button variant="default" size="xs" onClick={() => change({ environment: '', state: '' })}>
+                Show all previews
+              </Button>
+            </Empty>
+          ) : (
+            <Empty title="No previews yet">
+              <Text size="sm">A preview says what code would change on which nodes, before it does.</Text>
+              <CommandLine line="tutti preview create production --ref ./control-repo" />
+            </Empty>
+          )
+        }
+      />
       <CommandLine line={commandLine('preview', 'list', ...flags(filter))} />
     </Page>
   );

@@ -2,7 +2,7 @@ import type { ReleaseReport, ReleaseTarget, ReleaseWave } from '../api/client';
 import { useCalmly, useStream } from '../data/live';
 import { useAgain, useAsk, useList } from '../data/query';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Group, SegmentedControl, Table, Text } from '../ui/kit';
 import { Bar, Coming, CommandLine, Empty, Failure, Page, State, Time, Whisper } from '../ui/parts';
@@ -10,6 +10,7 @@ import { commandLine, count, many, short, visible, wordOf } from '../ui/words';
 import { sourceOf } from './change/source';
 import { Crumbs } from './Crumbs';
 import { Acts, isOver } from './release/Acts';
+import { ListOf } from './ListOf';
 
 /** The states of a release's nodes, what needs somebody first. */
 const standings = [
@@ -281,7 +282,6 @@ function Targets({ r }: { r: ReleaseReport }) {
     { release: r.id ?? '', state: search.state, wave: search.wave ? Number(search.wave) : undefined },
     { every: isOver(r) ? undefined : 10_000 },
   );
-  if (list.error && list.rows.length === 0) return <Failure error={list.error} again={list.again} />;
   return (
     <>
       <Group gap="xs">
@@ -302,23 +302,19 @@ function Targets({ r }: { r: ReleaseReport }) {
           </Text>
         )}
       </Group>
-      <DataTable
+      <ListOf
         label="Nodes of the release"
         columns={columns}
-        rows={list.rows}
+        list={list}
         rowKey={(t) => t.name}
         total={search.wave ? undefined : search.state ? (r.counts?.[search.state] ?? 0) : r.nodes}
-        whole={list.whole}
-        more={list.more}
         onOpen={(t) => go(nodeAddress(t.name))}
         empty={
-          list.loading ? null : (
-            <Empty title="No node is like that">
-              <button type="button" className="as-link" onClick={() => change({ state: '', wave: '' })}>
-                Show all
-              </button>
-            </Empty>
-          )
+          <Empty title="No node is like that">
+            <button type="button" className="as-link" onClick={() => change({ state: '', wave: '' })}>
+              Show all
+            </button>
+          </Empty>
         }
       />
     </>

@@ -1,13 +1,14 @@
 import type { Release } from '../api/client';
 import { useList } from '../data/query';
 import { Link, useGo, useSearch } from '../routes/router';
-import { DataTable, type Column } from '../ui/DataTable';
+import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
 import { Button, Group, Text } from '../ui/kit';
-import { CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { CommandLine, Empty, Page, State, Time } from '../ui/parts';
 import { commandLine, count, flags, visible } from '../ui/words';
 import { EnvironmentChoice } from './change/Environment';
 import { sourceOf } from './change/source';
+import { ListOf } from './ListOf';
 
 const columns: Column<Release>[] = [
   {
@@ -81,33 +82,27 @@ export function Releases() {
           set={(state) => change({ state })}
         />
       </Group>
-      {list.error && list.rows.length === 0 ? (
-        <Failure error={list.error} again={list.again} />
-      ) : (
-        <DataTable
-          label="Releases"
-          columns={columns}
-          rows={list.rows}
-          rowKey={(r) => r.id ?? ''}
-          whole={list.whole}
-          more={list.more}
-          onOpen={(r) => go(`/releases/${r.id}`)}
-          empty={
-            list.loading ? null : some ? (
-              <Empty title="No release is like that">
-                <Button variant="default" size="xs" onClick={() => change({ environment: '', state: '' })}>
-                  Show all releases
-                </Button>
-              </Empty>
-            ) : (
-              <Empty title="Nothing was released yet">
-                <Text size="sm">A release gives nodes the catalogs of a preview: open one that is ready.</Text>
-                <Link to="/previews">Previews</Link>
-              </Empty>
-            )
-          }
-        />
-      )}
+      <ListOf
+        label="Releases"
+        columns={columns}
+        list={list}
+        rowKey={(r) => r.id ?? ''}
+        onOpen={(r) => go(`/releases/${r.id}`)}
+        empty={
+          some ? (
+            <Empty title="No release is like that">
+              <Button variant="default" size="xs" onClick={() => change({ environment: '', state: '' })}>
+                Show all releases
+              </Button>
+            </Empty>
+          ) : (
+            <Empty title="Nothing was released yet">
+              <Text size="sm">A release gives nodes the catalogs of a preview: open one that is ready.</Text>
+              <Link to="/previews">Previews</Link>
+            </Empty>
+          )
+        }
+      />
       <CommandLine line={commandLine('release', 'list', ...flags(filter))} />
     </Page>
   );

@@ -148,6 +148,7 @@ function Environment(props: { environment: string; view: string; preview: (v: Ve
   if (status.error && !status.data) return <Failure error={status.error} again={() => void status.refetch()} />;
   return (
     <>
+      {status.error && <Failure error={status.error} again={() => void status.refetch()} />}
       {status.data && <Standing s={status.data} />}
       {props.view === 'mistakes' ? (
         <Suspense fallback={<Coming />}>{status.data && <Mistakes s={status.data} />}</Suspense>

@@ -19,6 +19,7 @@ interface Props<T> {
   rows: T[];
   rowKey: (row: T) => string;
   total?: number;
+  old?: boolean; // they are what was there before: others are asked for
   whole?: boolean; // there are no more rows than these
   more?: () => void;
   order?: string;
@@ -95,7 +96,7 @@ export function DataTable<T>(props: Props<T>) {
     e.preventDefault();
   };
   const template = { gridTemplateColumns: columns.map((c) => c.width).join(' ') };
-  const counted = props.total ?? (whole ? rows.length : -1);
+  const counted = props.total ?? (whole && !props.old ? rows.length : -1);
   return (
     // A list that can be moved in by keys has listeners, as a listbox has.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
@@ -104,6 +105,7 @@ export function DataTable<T>(props: Props<T>) {
       className="grid"
       role="table"
       aria-label={`${props.label}${counted >= 0 ? `, ${many(counted, 'row')}` : ''}. j and k move, Enter opens.`}
+      aria-busy={props.old}
       aria-rowcount={counted >= 0 ? counted + 1 : -1}
       // A region that scrolls must be reachable by keyboard.
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex

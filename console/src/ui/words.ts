@@ -171,3 +171,8 @@ export function bytes(n: number): string {
   }
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
+
+/** Names that a person typed, with commas or spaces between them. */
+export function listed(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}

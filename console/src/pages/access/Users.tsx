@@ -133,6 +133,11 @@ function Create({ close }: { close: () => void }) {
 
 function Edit({ u, close }: { u: User; close: () => void }) {
   const may = useMay('user:write');
+  const { session, again } = useSession();
+  const done = () => {
+    if (u.name === session?.name) void again(); // other roles are other pages and buttons
+    close();
+  };
   const had = u.roles ?? [];
   const wasDisabled = u.state === 'disabled';
   const [roles, setRoles] = useState(had);
@@ -150,7 +155,7 @@ function Edit({ u, close }: { u: User; close: () => void }) {
         title={`Delete ${u.name}`}
         opened
         close={deleting.close}
-        act={() => remove.mutate({ user: u.name }, { onSuccess: close })}
+        act={() => remove.mutate({ user: u.name }, { onSuccess: done })}
         word="Delete"
         danger
         busy={remove.isPending}
@@ -174,7 +179,7 @@ function Edit({ u, close }: { u: User; close: () => void }) {
             disabled: disabled === wasDisabled ? undefined : disabled,
             unlock: unlock || undefined,
           },
-          { onSuccess: close },
+          { onSuccess: done },
         )
       }
       word="Change"

@@ -2,7 +2,7 @@ import type { ReleaseOptions, ReleaseReport } from '../../api/client';
 import { Choice } from '../../ui/filters';
 import { Checkbox, SimpleGrid, Stack, Text, TextInput } from '../../ui/kit';
 import { State } from '../../ui/parts';
-import { count, many, visible } from '../../ui/words';
+import { count, listed, many, visible } from '../../ui/words';
 
 /** How a release goes on, as the form has it. */
 export interface Going {
@@ -25,13 +25,11 @@ export const atOnce: Going = {
   description: '',
 };
 
-const sizes = (text: string) => text.split(/[\s,]+/).filter(Boolean);
-
 /** What the form asks the API for. */
 export function optionsOf(g: Going): ReleaseOptions & { description?: string } {
   const minutes = Number(g.promote);
   return {
-    waves: sizes(g.waves),
+    waves: listed(g.waves),
     max_failures: g.failures === '' ? undefined : Number(g.failures),
     promote: g.promote === '' ? undefined : g.promote === 'manual' ? 'manual' : 'soak',
     soak: minutes > 0 ? minutes * 60 : undefined,
@@ -44,7 +42,7 @@ export function optionsOf(g: Going): ReleaseOptions & { description?: string } {
 
 /** What the form is on the command line. */
 export function flagsOf(g: Going): string[] {
-  const words = sizes(g.waves).flatMap((size) => ['--wave', size]);
+  const words = listed(g.waves).flatMap((size) => ['--wave', size]);
   if (g.failures !== '0') words.push('--max-failures', g.failures || 'none');
   if (g.promote === 'manual') words.push('--promote', 'manual');
   else if (g.promote) words.push('--soak', `${g.promote}m`);

@@ -6,6 +6,7 @@ import { Choice } from '../../ui/filters';
 import { Button, Group, Stack, Text, Title } from '../../ui/kit';
 import { Coming, Empty, Failure, Place, State, Time } from '../../ui/parts';
 import { count, duration, visible } from '../../ui/words';
+import { ListOf } from '../ListOf';
 
 /** The node's runs, newest first; one of them whole. */
 export default function Runs({ name }: { name: string }) {
@@ -59,17 +60,14 @@ function RunList({ name }: { name: string }) {
   const [, change] = useSearch();
   const list = useList('report.list', { name });
   const open = (r: Report) => change({ report: r.id }, false);
-  if (list.error) return <Failure error={list.error} again={list.again} />;
   return (
-    <DataTable
+    <ListOf
       label="Runs"
+      list={list}
       columns={columns(open)}
-      rows={list.rows}
       rowKey={(r) => r.id}
-      whole={list.whole}
-      more={list.more}
       onOpen={open}
-      empty={list.loading ? null : <Empty title="Puppet has not reported from this node" />}
+      empty={<Empty title="Puppet has not reported from this node" />}
     />
   );
 }

@@ -107,7 +107,7 @@ function OneKind({ p, kind }: { p: Code; kind: Kind }) {
   const [open, setOpen] = useState(false);
   const [asked, setAsked] = useState(false);
   const [text, setText] = useState('');
-  const say = useAct('preview.say', ['preview.show']);
+  const say = useAct('preview.say', ['preview.show', 'policy.test']);
   const may = useMay('preview:create');
   const c = kind.first;
   const acked = kind.changes.every((one) => one.acknowledged);

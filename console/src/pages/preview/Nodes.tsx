@@ -1,12 +1,13 @@
 import type { PreviewNode, PreviewReport } from '../../api/client';
 import { useAsk, useList } from '../../data/query';
 import { useSearch } from '../../routes/router';
-import { DataTable, type Column } from '../../ui/DataTable';
+import type { Column } from '../../ui/DataTable';
 import { Choice } from '../../ui/filters';
 import { Button, Group, Modal, Text } from '../../ui/kit';
 import { Coming, Empty, Failure, Place, State } from '../../ui/parts';
 import { many, visible } from '../../ui/words';
 import { Differing, signOf } from '../change/Difference';
+import { ListOf } from '../ListOf';
 
 const columns = (open: (name: string) => void): Column<PreviewNode>[] => [
   {
@@ -70,29 +71,21 @@ export default function PreviewNodes({ p }: { p: PreviewReport }) {
           </Button>
         )}
       </Group>
-      {list.error && list.rows.length === 0 ? (
-        <Failure error={list.error} again={list.again} />
-      ) : (
-        <DataTable
-          label="Nodes of the preview"
-          columns={columns(open)}
-          rows={list.rows}
-          rowKey={(n) => n.name}
-          total={search.change ? undefined : search.state ? (p.counts?.[search.state] ?? 0) : p.nodes}
-          whole={list.whole}
-          more={list.more}
-          onOpen={(n) => open(n.name)}
-          empty={
-            list.loading ? null : (
-              <Empty title="No node is like that">
-                <button type="button" className="as-link" onClick={() => change({ state: '', change: '' })}>
-                  Show all
-                </button>
-              </Empty>
-            )
-          }
-        />
-      )}
+      <ListOf
+        label="Nodes of the preview"
+        columns={columns(open)}
+        list={list}
+        rowKey={(n) => n.name}
+        total={search.change ? undefined : search.state ? (p.counts?.[search.state] ?? 0) : p.nodes}
+        onOpen={(n) => open(n.name)}
+        empty={
+          <Empty title="No node is like that">
+            <button type="button" className="as-link" onClick={() => change({ state: '', change: '' })}>
+              Show all
+            </button>
+          </Empty>
+        }
+      />
       <Modal
         opened={Boolean(search.node)}
         onClose={() => change({ node: '' }, false)}

@@ -110,7 +110,7 @@ function Sync({ source, close }: { source: string; close: () => void }) {
       error={sync.error}
       line={commandLine('code', 'source', 'sync', source, purge && '--purge')}
     >
-      <Text size="sm">Branches that changed are deployed..</Text>
+      <Text size="sm">Branches that changed are deployed.</Text>
       <Checkbox
         label="Delete the environments of branches that are gone"
         checked={purge}

@@ -1,1 +1,0 @@
-import{gn as e,on as t}from"./parts-CITHee5O.js";import{t as n}from"./filters-Bcmj5sQu.js";var r=e();function i({value:e,set:i}){let a=t(`environment.list`,{});return(0,r.jsx)(n,{label:`Environment`,any:`Any environment`,width:170,data:(a.data?.items??[]).map(e=>e.environment),value:e,set:i})}export{i as t};

@@ -1,1 +1,0 @@
-import{t as e}from"./DataTable-BbopKEdE.js";import{gn as t,s as n}from"./parts-CITHee5O.js";var r=t();function i(t){let{list:i}=t;return i.error&&i.rows.length===0?(0,r.jsx)(n,{error:i.error,again:i.again}):(0,r.jsx)(e,{label:t.label,columns:t.columns,rows:t.rows??i.rows,rowKey:t.rowKey,whole:i.whole,more:i.more,onOpen:t.onOpen,empty:i.loading?null:t.empty})}export{i as t};

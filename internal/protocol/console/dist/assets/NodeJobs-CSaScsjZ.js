@@ -1,1 +1,0 @@
-import{JobTable as e}from"./Jobs-Bgj0AIRc.js";import{gn as t}from"./parts-CITHee5O.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};
