@@ -89,6 +89,8 @@ check['command', values[transport.batch_command(targets, 'echo out; echo err >&2
 check['events', events, %i[node_start node_start node_result node_result]]
 failed = transport.batch_command(one, 'exit 7')
 check['command that fails', [failed.first.value['exit_code'], errors[failed]], [7, ['command-error']]]
+flood = transport.batch_command(one, "head -c 12000000 /dev/zero | tr '\\0' 'x'").first.value
+check['output that is cut says so', [flood['stdout'].length < 12_000_000, flood['stderr'].include?('was cut off')], [true, true]]
 
 File.write(script = File.join(scratch, 'two.sh'), "#!/bin/sh\necho \"$1/$2\"\n")
 check['script', transport.batch_script(targets, script, ['one', 'two words']).map { |result| result.value['stdout'] }, ["one/two words\n"] * 2]

@@ -75,6 +75,7 @@ module TuttiTransport
         all[line['node']][line['stream'].to_sym] << text
         all[line['node']][:merged] << text
       end
+      all.each_value { |out| out[:stderr] << "tutti: the server kept only a part of this output (job #{id})\n" if out[:cut] }
       all
     end
 
