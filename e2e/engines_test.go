@@ -184,11 +184,30 @@ if $facts['told'] == 'yes' { notify { 'who': message => "compiled by ${serverver
 		t.Errorf("with --exit-code it ends with %d", r.code)
 	}
 
+	// The same change by the code, on a node whose own catalog this engine compiled, is the code's.
+	ahead := t.TempDir()
+	write(t, filepath.Join(ahead, "manifests/site.pp"), "notify { 'port': message => '8080' }\n")
+	s.tutti(t, "code", "deploy", "ahead", ahead, "--engine", "puppet8")
+	if answer, err := enrol(t, s, "ahead.test").catalog("ahead", nil); err != nil || answer.status != http.StatusOK {
+		t.Fatalf("%v: %d %s", err, answer.status, answer.body)
+	}
+	s.tutti(t, "preview", "create", "production", "--engine", "puppet8", "--targets", "ahead.test,quiet.test")
+	ported := map[string]string{}
+	for _, change := range decode[api.PreviewReport](t, s, "preview", "show", "2").Changes {
+		if change.Title == "port" {
+			ported[strings.Join(change.Examples, ",")] = strings.Join(change.EngineNoise, ", ")
+		}
+	}
+	same(t, "noise of the port by node", map[string]string{"ahead.test": "", "quiet.test": "a number as text"}, ported)
+	if text := s.tutti(t, "preview", "diff", "2", "ahead.test"); strings.Contains(text, "noise of the engine") || !strings.Contains(text, `~ Notify[port] message "8080" → 8080`) {
+		t.Errorf("the node was compiled by the engine before, and its change is the code's:\n%s", text)
+	}
+
 	// The same change by the code, under one engine, is the code's.
 	s.tutti(t, "code", "deploy", "production", dir, "--engine", "puppet8")
 	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { 'port': message => '8080' }\n")
 	s.tutti(t, "preview", "create", "production", "--ref", dir)
-	if report := decode[api.PreviewReport](t, s, "preview", "show", "2"); report.EngineOnly != 0 || len(report.Changes) == 0 || strings.Contains(fmt.Sprint(report.Changes), "number") {
+	if report := decode[api.PreviewReport](t, s, "preview", "show", "3"); report.EngineOnly != 0 || len(report.Changes) == 0 || strings.Contains(fmt.Sprint(report.Changes), "number") {
 		t.Errorf("under one engine there is no noise of it: %+v", report)
 	}
 }
