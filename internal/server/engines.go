@@ -34,12 +34,28 @@ func (d deployments) checkEngine(ctx context.Context, deployment code.Deployment
 func (p *parts) serverFacts() func(context.Context, fleet.Environment, fleet.Digest) (json.RawMessage, error) {
 	name, address := settings.ServerName(), outwardAddress()
 	return func(ctx context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error) {
-		puppet, err := p.ruby.Puppet(ctx, env, version)
+		puppet, by, err := p.ruby.Puppet(ctx, env, version)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(map[string]string{"serverversion": puppet, "servername": name, "serverip": address, "environment": string(env)})
+		return json.Marshal(newCompilerFacts(puppet, by, name, address, env))
 	}
+}
+
+// compilerFacts are in the order in which a Puppet Server has them: code may iterate over them.
+type compilerFacts struct {
+	Implementation string            `json:"serverimplementation,omitempty"` // OpenVox says whose it is, Puppet does not
+	Version        string            `json:"serverversion"`
+	Name           string            `json:"servername"`
+	Address        string            `json:"serverip"`
+	Environment    fleet.Environment `json:"environment"`
+}
+
+func newCompilerFacts(puppet, by, name, address string, env fleet.Environment) compilerFacts {
+	if by == ruby.ByPuppet {
+		by = ""
+	}
+	return compilerFacts{by, puppet, name, address, env}
 }
 
 // maxPreviewed is how many versions of an environment are looked at for the one that it had when a preview was made.
