@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/parallel"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // puppet8Engine is the Ruby of a Puppet 8 that runs beside this machine's Puppet.
@@ -316,4 +318,64 @@ end
 	}
 	contains(t, preview.text(), "1 does not compile", function)
 	compiles()
+}
+
+// The package of an engine goes from Puppet 7 to Puppet 8 under a running server: catalogs that Puppet 7 compiled stand no more, and no catalog is made by both.
+func TestAnEngineIsUpgradedUnderAServer(t *testing.T) {
+	begin(t, 40)
+	interpreter, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upgraded, err := os.ReadFile(puppet8Engine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := t.TempDir()
+	ruby := filepath.Join(place, "bin", "ruby")
+	becomes := func(text string) {
+		t.Helper()
+		programtest.Write(t, ruby+".new", text)
+		if err := errors.Join(os.Chmod(ruby+".new", 0o755), os.Rename(ruby+".new", ruby)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	becomes("#!/bin/sh\nexec " + interpreter + " \"$@\"\n")
+	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0", "--engines", "one:"+ruby, "--engine", "one")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { 'by': message => \"${serverversion} ${inline_template('<%= Puppet.version %>')}\" }\n")
+	s.tutti(t, "code", "deploy", "production", dir)
+	nodes := []*node{enrol(t, s, "first.test"), enrol(t, s, "second.test")}
+	said := func(n *node) string {
+		t.Helper()
+		answer, err := n.catalog("production", nil)
+		if err != nil || answer.status != http.StatusOK {
+			t.Fatalf("%v: %d %s", err, answer.status, answer.body)
+		}
+		by := regexp.MustCompile(`"message":"([0-9.]+) ([0-9.]+)"`).FindStringSubmatch(answer.body)
+		if by == nil || by[1] != by[2] {
+			t.Fatalf("two Puppets made this catalog: %q\n%s", by, answer.body)
+		}
+		return by[1]
+	}
+	for _, n := range nodes {
+		if by := said(n); !strings.HasPrefix(by, "7.") {
+			t.Errorf("%s is compiled by %s before the upgrade", n.name, by)
+		}
+	}
+	becomes("#!/bin/sh\necho 'ruby: error while loading shared libraries' >&2\nexit 127\n") // half of the package is there
+	eventually(t, patience, "half a package is noticed", func() bool { return strings.Contains(s.tutti(t, "engine", "list"), "shared libraries") })
+	if answer, err := nodes[0].catalog("production", map[string]any{"changed": "yes"}); err == nil && answer.status == http.StatusOK && !strings.Contains(answer.body, `"message":"7.`) {
+		t.Errorf("half a package compiles: %s", answer.body)
+	}
+	becomes(string(upgraded))
+	eventually(t, patience, "the upgrade is noticed", func() bool {
+		engines := decode[api.List[api.Engine]](t, s, "engine", "list").Items
+		return strings.HasPrefix(engines[0].Puppet, "8.")
+	})
+	for _, n := range nodes {
+		if by := said(n); !strings.HasPrefix(by, "8.") {
+			t.Errorf("%s has a catalog of %s after the upgrade", n.name, by)
+		}
+	}
 }
