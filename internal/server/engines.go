@@ -32,13 +32,17 @@ func (d deployments) checkEngine(ctx context.Context, deployment code.Deployment
 
 // serverFacts is $server_facts: who compiles a version.
 func (p *parts) serverFacts() func(context.Context, fleet.Environment, fleet.Digest) (json.RawMessage, error) {
-	name, address := settings.ServerName(), outwardAddress()
+	name := settings.ServerName()
+	four, six := outwardAddresses()
 	return func(ctx context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error) {
 		puppet, by, err := p.ruby.Puppet(ctx, env, version)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(newCompilerFacts(puppet, by, name, address, env))
+		if by == ruby.ByPuppet {
+			by = ""
+		}
+		return json.Marshal(compilerFacts{by, puppet, name, four, six, env})
 	}
 }
 
@@ -47,15 +51,9 @@ type compilerFacts struct {
 	Implementation string            `json:"serverimplementation,omitempty"` // OpenVox says whose it is, Puppet does not
 	Version        string            `json:"serverversion"`
 	Name           string            `json:"servername"`
-	Address        string            `json:"serverip"`
+	Address4       string            `json:"serverip"`
+	Address6       string            `json:"serverip6,omitempty"`
 	Environment    fleet.Environment `json:"environment"`
-}
-
-func newCompilerFacts(puppet, by, name, address string, env fleet.Environment) compilerFacts {
-	if by == ruby.ByPuppet {
-		by = ""
-	}
-	return compilerFacts{by, puppet, name, address, env}
 }
 
 // maxPreviewed is how many versions of an environment are looked at for the one that it had when a preview was made.
