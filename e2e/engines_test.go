@@ -261,7 +261,7 @@ func TestSettingsOfTheTwoPuppets(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, differ := map[string][2]string{}, map[string][2]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (?:`([a-z0-9]+)`)? ?\\| `([a-z0-9]+)` \\| the (?:agent|compiler|\\[agent)").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (?:`([a-z0-9]+)`)? ?\\| `([a-z0-9]+)` \\| (?:the (?:agent|compiler|\\[agent)|a Puppet Server)").FindAllStringSubmatch(string(page), -1) {
 		said[row[1]] = [2]string{row[2], row[3]}
 	}
 	var fresh []string
