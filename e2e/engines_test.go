@@ -297,7 +297,7 @@ end
 `)
 	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { 'told': message => fresh::told('by', $serverversion) }\n")
 	s.tutti(t, "code", "deploy", "production", dir, "--engine", "puppet8")
-	n := enrol(t, s, "fresh.test")
+	n := enrol(t, s, "one.test")
 	compiles := func() {
 		t.Helper()
 		answer, err := n.catalog("production", nil)
@@ -316,7 +316,7 @@ end
 	if preview.code != 4 {
 		t.Errorf("the preview ends with %d", preview.code)
 	}
-	contains(t, preview.text(), "1 does not compile", function)
+	contains(t, preview.text(), "1 node: 1 do not compile", function+":3")
 	compiles()
 }
 

@@ -62,6 +62,7 @@ func TestOpenVoxIsFoundWhereItsPackagesPutIt(t *testing.T) {
 		t.Errorf("the check of the machine says: %d\n%s", checked.code, checked.text())
 	}
 	s.startFor(t)
+	eventually(t, patience, "the engines say what they are", func() bool { return !strings.Contains(s.tutti(t, "engine", "list"), "not asked yet") })
 	found := map[string]string{}
 	for _, e := range decode[api.List[api.Engine]](t, s, "engine", "list").Items {
 		found[e.Name] = strings.Trim(e.By+" "+e.Interpreter, " ")

@@ -9,6 +9,8 @@ module Tutti
                         /Lookup Configuration at '(?<file>[^']+)' has wrong type/,
                         /(?<file>\S+\.ya?ml): file does not contain a valid yaml hash/,
                         /when using location '(?<file>[^']+)'/).freeze
+    # How Ruby begins what it says of a file that it cannot parse.
+    RUBY = %r{\A(?<file>/[^:\n]+\.rb):(?<line>\d+): }.freeze
     LOCATION = /\(file: (?<file>[^,)]+)(?:, line: (?<line>\d+))?(?:, column: (?<pos>\d+))?\)/.freeze
 
     def initialize(error, paths)
@@ -46,7 +48,7 @@ module Tutti
     def location(message)
       place = message.match(DATA)
       found = place ? place.named_captures : in_data(message)
-      place = message.match(LOCATION) unless found
+      place = message.match(LOCATION) || message.match(RUBY) unless found
       found ||= place ? place.named_captures : carried
       { 'file' => relative(found['file']), 'line' => found['line'].to_i, 'pos' => found['pos'].to_i }
     end

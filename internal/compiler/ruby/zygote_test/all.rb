@@ -205,6 +205,12 @@ class FailureTest < Minitest::Test
     assert_match(%r{/etc/puppetlabs/code/environments/prod/manifests/a.pp}, got['message'])
   end
 
+  def test_finds_the_place_of_ruby_that_cannot_be_parsed
+    got = failure(SyntaxError.new("/s/prod/modules/a/lib/puppet/functions/a.rb:3: syntax error, unexpected ')'\n  def a(*) = b(*)"))
+    assert_equal(['code', 'modules/a/lib/puppet/functions/a.rb', 3], got.values_at('cause', 'file', 'line'))
+    assert_equal(['', 0], failure(RuntimeError.new('see a.rb:3: it is odd')).values_at('file', 'line'))
+  end
+
   def spent?(error)
     Tutti::Failure.new(error, nil).spent?
   end
