@@ -23,7 +23,7 @@ type filteredNode struct {
 
 func (n filteredNode) fact(path string) any {
 	var value any = n.facts
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		value = value.(map[string]any)[step]
 	}
 	return value

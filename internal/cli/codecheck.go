@@ -116,7 +116,7 @@ func checkedText(c api.CodeCheck) string {
 	case c.Sets > c.Compiled:
 		text += fmt.Sprintf(" and compiled for %d of %d sets of classes (deploy_check_nodes)%s in %s", c.Compiled, c.Sets, more, took)
 	case c.Compiled > 0:
-		text += fmt.Sprintf(" and compiled for %s, one of each set of classes%s, in %s", fault.Count(c.Compiled, "node"), more, took)
+		text += fmt.Sprintf(" and compiled for %s, one of each set of classes%s, in %s (a preview compiles for all)", fault.Count(c.Compiled, "node"), more, took)
 	default:
 		text += fmt.Sprintf(" in %s; no node's catalog had to be compiled", took)
 	}

@@ -50,11 +50,14 @@ func someReleased(ctx context.Context, client *api.Client) bool {
 	return err == nil && slices.ContainsFunc(modes.Items, func(m api.ModeSet) bool { return m.Mode == "released" })
 }
 
+// defaultEnvironment is the one that Puppet's agents ask for: it is never taken for a misspelt one.
+const defaultEnvironment = "production"
+
 // newEnvironmentText announces an environment that was made by being deployed to.
 func newEnvironmentText(answer deployAnswer) string {
 	env := answer.Environment
 	text := fmt.Sprintf("%s is a new environment: nodes get its code when they ask for it, or when a group puts them there", env)
-	if len(answer.Near) == 0 {
+	if len(answer.Near) == 0 || env == defaultEnvironment {
 		return text
 	}
 	return fmt.Sprintf("%s.\nThere is also %s, which was not touched. Did you mean %s? `tutti code delete %s` takes the new one away",

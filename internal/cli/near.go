@@ -25,6 +25,9 @@ func verbNames(cmd *cobra.Command) []string {
 	return names
 }
 
+// otherWords are what other tools call a command.
+var otherWords = map[string]string{"ls": "list", "rm": "delete", "get": "show", "describe": "show", "new": "create", "add": "create"}
+
 // wrongFlag adds to an error about flags which one may be meant.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	hint := "see `" + cmd.CommandPath() + " --help`"

@@ -51,7 +51,7 @@ func (p *patience) show(host string) (stop func()) {
 				}
 				return
 			case <-tick.C:
-				line := fmt.Sprintf("Waiting for %s, %s", host, print.Duration(time.Since(began).Round(time.Second)))
+				line := fmt.Sprintf("Waiting for the answer of %s, %s", host, print.Duration(time.Since(began).Round(time.Second)))
 				_, _ = io.WriteString(p.out, "\r\x1b[2K"+print.Shortened(line, max(20, p.width-1)))
 			}
 		}

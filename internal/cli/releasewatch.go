@@ -270,7 +270,11 @@ func releaseVerdict(r api.Release) error {
 		return nil
 	case r.State == "paused" && (r.Hold == "freeze" || r.Hold == "policy"):
 		return jobOutcome{exitRefused, text}
-	case r.State == "paused", r.State == "aborted":
+	case r.State == "paused":
+		return jobOutcome{exitSomeFailed, text + next + fmt.Sprintf("; then: tutti release resume %s, or abort %s, or tutti rollback --release %s", r.ID, r.ID, r.ID)}
+	case r.State == "aborted" && c["changed"] > 0:
+		return jobOutcome{exitSomeFailed, text + next + "; what it changed is taken back by: tutti rollback --release " + r.ID}
+	case r.State == "aborted":
 		return jobOutcome{exitSomeFailed, text + next}
 	case failed > 0:
 		return jobOutcome{exitSomeFailed, text + next}

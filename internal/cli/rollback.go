@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,9 @@ catalog, but stay on the node as they are. They are counted.
 		in.request.Nodes = c.args
 		if (in.of == "") == (len(c.args) == 0) {
 			return usageError{fault.New(fault.Invalid, "name what is taken back: --release N for a whole release, or the nodes")}
+		}
+		if len(c.args) > 0 && strings.Trim(c.args[0], "0123456789") == "" {
+			return usageError{fault.New(fault.Invalid, "%s is no name of a node; a release is given with --release %s", c.args[0], c.args[0])}
 		}
 		if in.of != "" {
 			if in.request.Release, err = strconv.ParseInt(in.of, 10, 64); err != nil || in.request.Release < 1 {

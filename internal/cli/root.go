@@ -162,6 +162,12 @@ func noVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := fault.DidYouMean(args[0], verbNames(cmd))
+	if known := otherWords[args[0]]; slices.Contains(verbNames(cmd), known) {
+		hint = "did you mean " + known + "?"
+	}
+	if slices.Contains(verbNames(cmd.Root()), args[0]) {
+		hint = "see `tutti " + args[0] + " --help`"
+	}
 	if hint == "" {
 		hint = "see `" + cmd.CommandPath() + " --help`"
 	}

@@ -78,6 +78,8 @@ func (r Release) Promote() (Release, error) {
 		return r, ended(r)
 	case w != nil && w.Promoted:
 		return r, nil
+	case r.State == Paused && r.Hold != ForPromoter && w != nil && w.Phase == Ended:
+		return r, fault.New(fault.Conflict, "release %d is paused: tutti release resume %d, then tutti release promote %d", r.ID, r.ID, r.ID)
 	case w == nil || w.Phase != Ended || r.State != Running && r.Hold != ForPromoter:
 		return r, fault.New(fault.Conflict, "release %d is %s: no wave of it waits to be promoted", r.ID, inWords(r.State))
 	}

@@ -234,10 +234,11 @@ func TestColours(t *testing.T) {
 
 func TestWrapped(t *testing.T) {
 	t.Parallel()
+	// A command that is cut into lines is several commands for the shell that it is pasted into.
 	text := "One two three four\nfive six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that is long\nEnd.\n"
 	for width, want := range map[int]string{
 		0:  text,
-		14: "One two three\nfour five six.\n\nSee:\n\n  tutti node\n      list\n      --where\n      'a = 1'\n      # all\n\n- a point that\n    is long\nEnd.\n",
+		14: "One two three\nfour five six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that\n    is long\nEnd.\n",
 		80: "One two three four five six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that is long\nEnd.\n",
 	} {
 		if diff := cmp.Diff(want, Wrapped(text, width)); diff != "" {

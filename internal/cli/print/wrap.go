@@ -6,7 +6,8 @@ import (
 )
 
 // Wrapped is text whose paragraphs are filled anew to lines of at most width characters; 0: it stays as it is. Lines
-// that are indented, as commands and lists are, keep their beginnings and go on below them where they are too long.
+// that are indented, as lists are, keep their beginnings and go on below them where they are too long. Commands, which are indented and begin
+// with tutti, stay whole: people copy them.
 func Wrapped(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -26,7 +27,7 @@ func Wrapped(text string, width int) string {
 			out.WriteString("\n")
 		case indent != "" || strings.HasPrefix(trimmed, "- "):
 			flush()
-			if utf8.RuneCountInString(line) <= width {
+			if utf8.RuneCountInString(line) <= width || strings.HasPrefix(trimmed, "tutti ") {
 				out.WriteString(line + "\n")
 				continue
 			}
