@@ -10,6 +10,8 @@ const pages = {
   overview: '/',
   nodes: '/nodes?order=state',
   node: `/nodes/${red}`,
+  graph: `/nodes/${red}?view=graph&box=Service%5Bapp%5D`,
+  catalog: `/nodes/${red}?tab=resources&view=graph`,
   resources: `/nodes/${red}?tab=resources`,
   facts: `/nodes/${red}?tab=facts`,
   runs: `/nodes/${red}?tab=runs`,

@@ -43,6 +43,18 @@ func (s *Fake) LatestReports(_ context.Context, nodes []fleet.Certname) (map[fle
 	return latest, nil
 }
 
+// PendingNodes implements inventory.RunStore.
+func (s *Fake) PendingNodes(context.Context) (nodes []fleet.Certname, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, node := range s.nodes {
+		if r, there := s.reports[node.LatestReport]; there && r.Noop && r.NoopPending {
+			nodes = append(nodes, name)
+		}
+	}
+	return nodes, nil
+}
+
 func runReports(t *testing.T, s Store) {
 	t.Helper()
 	of := func(node fleet.Certname, n int, run string) inventory.Report {
@@ -68,6 +80,17 @@ func runReports(t *testing.T, s Store) {
 		r.Logs, r.Metrics, r.Resources = nil, nil, nil
 	}
 	same(t, "latest reports", map[fleet.Certname]inventory.Report{"a.example": last, "b.example": other}, got)
+	for i, noop := range []bool{true, false} { // the last one decides
+		r := report("b.example", 6+i)
+		r.Noop, r.NoopPending = noop, noop
+		ok(t, s.SaveReport(t.Context(), r))
+	}
+	pending := report("a.example", 8)
+	pending.Noop, pending.NoopPending = true, true
+	ok(t, s.SaveReport(t.Context(), pending))
+	nodes, err := s.PendingNodes(t.Context())
+	ok(t, err)
+	same(t, "nodes that would have changed", []fleet.Certname{"a.example"}, nodes)
 	if n, err := s.PruneReports(t.Context(), first.ReceivedAt.Add(time.Hour)); err != nil || n != 2 {
 		t.Errorf("pruned %d: %v", n, err)
 	}
