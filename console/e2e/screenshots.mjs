@@ -61,5 +61,24 @@ for (const [name, path] of Object.entries(pages)) {
   await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
   for (const size of sizes) await take(name, size);
 }
+
+// Those of the README: small, in one theme, and committed.
+const pictures = setting('TUTTI_PICTURES');
+mkdirSync(pictures, { recursive: true });
+await page.emulateMedia({ colorScheme: 'light' });
+await page.setViewportSize({ width: 1120, height: 700 });
+for (const [name, path] of Object.entries({
+  overview: '/',
+  'why-red': `/nodes/${red}?view=graph&box=Service%5Bapp%5D`,
+  preview: '/previews/1',
+  release: '/releases/1',
+})) {
+  await page.goto(base + path);
+  await settled(page);
+  await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
+  if (name === 'why-red') await page.getByRole('group', { name: /What failed/ }).scrollIntoViewIfNeeded();
+  await page.waitForTimeout(150);
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
 await context.close();
 await browser.close();

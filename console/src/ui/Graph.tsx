@@ -1,3 +1,4 @@
+import { useMergedRef, useResizeObserver } from '@mantine/hooks';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { wordOf } from './words';
 
@@ -97,7 +98,8 @@ export function Graph<B extends DrawnBox>(props: Props<B>) {
   const stop = boxes.some((b) => b.name === props.chosen) ? props.chosen : boxes[0]?.name;
   const width = size.width + 2 * margin;
   const height = size.height + 2 * margin;
-  const [room, setRoom] = useState(0);
+  const [measured, { width: room }] = useResizeObserver<HTMLDivElement>();
+  const seen = useMergedRef(frame, measured);
   const scale = props.small && room > 0 ? Math.min(1, room / width) : 1;
   const onKeyDown = (e: KeyboardEvent) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
@@ -115,10 +117,7 @@ export function Graph<B extends DrawnBox>(props: Props<B>) {
     // The boxes within are buttons; keys move between them.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
-      ref={(node) => {
-        frame.current = node;
-        if (node && node.clientWidth !== room) setRoom(node.clientWidth);
-      }}
+      ref={seen}
       className="graph"
       // A drawing whose parts are buttons is no <fieldset>.
       // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role

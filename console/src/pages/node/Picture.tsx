@@ -124,19 +124,19 @@ function Notes({ graph }: { graph: ResourceGraph }) {
   );
 }
 
+/** What a box says besides its name. */
+function stateText(b: ResourceBox): string {
+  const container = /^(Class|Node|Stage)\[/.exec(b.name);
+  return b.folded ? countsOf(b) : b.state || (container ? container[1]!.toLowerCase() : 'not in the last run');
+}
+
 function boxText(b: ResourceBox) {
   return (
     <>
       <span className="graph-name" title={visible(b.name)}>
         {visible(b.name)}
       </span>
-      {b.folded ? (
-        <span className="graph-more">{countsOf(b)}</span>
-      ) : b.state ? (
-        <State of={b.state} />
-      ) : (
-        <span className="graph-more">{b.name.startsWith('Class[') ? 'class' : 'not in the last run'}</span>
-      )}
+      {b.state && !b.folded ? <State of={b.state} /> : <span className="graph-more">{stateText(b)}</span>}
     </>
   );
 }
@@ -149,7 +149,7 @@ function Drawn(props: { graph: ResourceGraph; opened: string[]; environment?: st
   const told = (b: ResourceBox) => {
     const { waits, holds } = around(graph, b.name);
     return [
-      `${visible(b.name)}${b.folded ? `, ${countsOf(b)}` : b.state ? `, ${b.state}` : ''}`,
+      `${visible(b.name)}, ${stateText(b)}`,
       waits.length > 0 && `waits for ${waits.slice(0, 5).map(visible).join(', ')}`,
       holds.length > 0 && `${many(holds.length, 'box').replace('boxs', 'boxes')} behind it`,
     ]
