@@ -76,7 +76,7 @@ for (const [name, path] of Object.entries({
   await page.goto(base + path);
   await settled(page);
   await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
-  if (name === 'why-red') await page.getByRole('group', { name: /What failed/ }).scrollIntoViewIfNeeded();
+  await page.setViewportSize({ width: 1120, height: name === 'why-red' ? 980 : 700 });
   await page.waitForTimeout(150);
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }

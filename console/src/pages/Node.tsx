@@ -104,7 +104,7 @@ function OneNode({ name }: { name: string }) {
               <Shown name={name} />
             </Suspense>
           </div>
-          <CommandLine line={commandLine(...tab.line, name)} />
+          {!(tab.key === 'resources' && search.view) && <CommandLine line={commandLine(...tab.line, name)} />}
         </>
       )}
     </Page>
