@@ -80,18 +80,18 @@ func runReports(t *testing.T, s Store) {
 		r.Logs, r.Metrics, r.Resources = nil, nil, nil
 	}
 	same(t, "latest reports", map[fleet.Certname]inventory.Report{"a.example": last, "b.example": other}, got)
-	for i, noop := range []bool{true, false} { // the last one decides
-		r := report("b.example", 6+i)
-		r.Noop, r.NoopPending = noop, noop
-		ok(t, s.SaveReport(t.Context(), r))
-	}
-	pending := report("a.example", 8)
-	pending.Noop, pending.NoopPending = true, true
-	ok(t, s.SaveReport(t.Context(), pending))
-	nodes, err := s.PendingNodes(t.Context())
-	ok(t, err)
-	same(t, "nodes that would have changed", []fleet.Certname{"a.example"}, nodes)
 	if n, err := s.PruneReports(t.Context(), first.ReceivedAt.Add(time.Hour)); err != nil || n != 2 {
 		t.Errorf("pruned %d: %v", n, err)
 	}
+	for i, at := range []struct {
+		node fleet.Certname
+		noop bool
+	}{{"b.example", true}, {"b.example", false}, {"c.example", false}, {"a.example", true}} { // the last one of a node decides
+		r := report(at.node, 6+i)
+		r.Noop, r.NoopPending = at.noop, at.noop
+		ok(t, s.SaveReport(t.Context(), r))
+	}
+	nodes, err := s.PendingNodes(t.Context())
+	ok(t, err)
+	same(t, "nodes that would have changed", []fleet.Certname{"a.example"}, nodes)
 }
