@@ -13,7 +13,7 @@ import (
 
 var nodeGraph = verb[api.NodeGraphRequest]{
 	use: "graph NODE", short: "Draw what was skipped because of what failed, or a node's whole catalog",
-	prints: outputs{"text", "dot", "json", "jsonl", "yaml"},
+	prints: outputs{"table", "dot", "json", "jsonl", "yaml"},
 	long: `Draw what failed in a node's last run, and what was skipped because of it: each resource with those that it waited for. With
 --catalog it is all of the node's newest catalog.
 
