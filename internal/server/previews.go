@@ -38,8 +38,8 @@ func (p *parts) openPreviews() error {
 		Reach:    rbac.Reach,
 		Log:      p.log.Logger,
 		Engines:  previewEngines{p},
-		Comparing: func(acrossEngines bool) (preview.Comparing, error) {
-			return preview.NewComparing(p.blobs, secret, settings.brakeLimits(), acrossEngines)
+		Comparing: func() (preview.Comparing, error) {
+			return preview.NewComparing(p.blobs, secret, settings.brakeLimits())
 		},
 	})
 	p.judge = preview.Judge{Previews: p.previews, Policies: p.policies}
