@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/rivals/measure"
@@ -34,7 +35,7 @@ func (b *bench) browse(ctx context.Context, what string, more ...string) (map[st
 		return nil, err
 	}
 	address, _, _ := strings.Cut(link.URL, "/login#")
-	cmd := exec.CommandContext(ctx, "node", "bench.mjs", what)
+	cmd := exec.CommandContext(ctx, "node", "bench.mjs", what) //nolint:gosec // our own words
 	cmd.Dir = filepath.Join("console", "e2e")
 	cmd.Env = append(os.Environ(), "TUTTI_CONSOLE="+address, "TUTTI_CONSOLE_LINK="+link.URL, "TUTTI_NODES="+strconv.Itoa(b.nodes), "TUTTI_VIEWS="+strconv.Itoa(b.Views))
 	cmd.Env = append(cmd.Env, more...)
@@ -51,22 +52,37 @@ func (b *bench) browse(ctx context.Context, what string, more ...string) (map[st
 	return figures, nil
 }
 
-// serverCPU is the processor time that the server takes for each of some views.
+// serverCPU is the processor time that the server takes for each of some views, less what it takes in as long a time in which nothing is asked.
 func (b *bench) serverCPU(ctx context.Context, what string) (float64, error) {
+	idle, err := b.used(func() error { return measure.Settle(ctx, 10*time.Second) })
+	if err != nil {
+		return 0, err
+	}
+	viewed, err := b.used(func() error {
+		_, err := b.browse(ctx, what)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	cpu := viewed.cpu.Seconds() - idle.cpu.Seconds()*viewed.wall.Seconds()/idle.wall.Seconds()
+	return max(0, cpu) * 1e3 / float64(b.Views), nil
+}
+
+// spent is what the server took during something.
+type spent struct{ cpu, wall time.Duration }
+
+func (b *bench) used(work func() error) (s spent, err error) {
 	before, err := b.tutti.Usage()
 	if err != nil {
-		return 0, err
+		return s, err
 	}
-	figures, err := b.browse(ctx, what)
-	if err != nil {
-		return 0, err
+	begin := time.Now()
+	if err := work(); err != nil {
+		return s, err
 	}
 	after, err := b.tutti.Usage()
-	if err != nil {
-		return 0, err
-	}
-	_ = figures
-	return after.Since(before).CPU.Seconds() * 1e3 / float64(b.Views), nil
+	return spent{after.Since(before).CPU, time.Since(begin)}, err
 }
 
 // list is the list of all nodes: first with an empty cache, then filtered and sorted, then again and again for the server's time.

@@ -59,7 +59,7 @@ func (b *bench) puppetboard(ctx context.Context) (measure.Row, error) {
 	if err != nil {
 		return measure.Row{}, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return measure.Row{Server: "puppetboard", Case: listCase(b.nodes), Figures: figures}, nil
+	return measure.Row{Server: "puppetboard", Case: listCase(b.nodes) + ", Puppetboard", Figures: figures}, nil
 }
 
 // boardSettings writes what Puppetboard has to know, and a certificate for it.

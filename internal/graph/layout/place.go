@@ -1,6 +1,9 @@
 package layout
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // place moves the spots of each row to the middle of what they are tied to: by the rows above, by those below, and at last by both.
 func (d *drawing) place() {
@@ -12,8 +15,8 @@ func (d *drawing) place() {
 		for _, row := range d.rows {
 			d.settle(row, d.wishes(row, d.up))
 		}
-		for i := len(d.rows) - 1; i >= 0; i-- {
-			d.settle(d.rows[i], d.wishes(d.rows[i], d.down))
+		for _, row := range slices.Backward(d.rows) {
+			d.settle(row, d.wishes(row, d.down))
 		}
 	}
 	for _, row := range d.rows {

@@ -22,9 +22,12 @@ func edge(source, relationship, target string) inventory.Edge {
 func app() chart.Question {
 	return chart.Question{
 		Resources: []chart.Resource{
-			{Name: "File[/a]", State: "failed", File: "app.pp", Line: 3}, {Name: "Service[a]", State: "skipped"},
-			{Name: "File[/w]", State: "skipped"}, {Name: "Exec[w]", State: "skipped"},
-			{Name: "User[ops]", State: "unchanged"}, {Name: "Exec[lost]", State: "skipped"},
+			{Name: "File[/a]", State: "failed", File: "app.pp", Line: 3},
+			{Name: "Service[a]", State: "skipped"},
+			{Name: "File[/w]", State: "skipped"},
+			{Name: "Exec[w]", State: "skipped"},
+			{Name: "User[ops]", State: "unchanged"},
+			{Name: "Exec[lost]", State: "skipped"},
 		},
 		Edges: []inventory.Edge{
 			edge("Stage[main]", "contains", "Class[app]"), edge("Stage[main]", "contains", "Class[web]"), edge("Stage[main]", "contains", "Class[ops]"),

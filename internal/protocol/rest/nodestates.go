@@ -121,10 +121,10 @@ func (s selection) inState(ctx context.Context, nodes []inventory.Node) ([]inven
 // every is all wanted nodes, by name. Their states are asked for at once, if they are wanted or decide what is.
 func (s selection) every(ctx context.Context, states bool) (all []stateful, err error) {
 	var nodes []inventory.Node
-	any := s
-	any.states = nil
+	stateless := s
+	stateless.states = nil
 	for page := (inventory.Page{Limit: inventory.MaxNamed}); ; {
-		page.After, err = any.page(ctx, page, func(node inventory.Node, _ bool) { nodes = append(nodes, node) })
+		page.After, err = stateless.page(ctx, page, func(node inventory.Node, _ bool) { nodes = append(nodes, node) })
 		if err != nil {
 			return nil, err
 		}
