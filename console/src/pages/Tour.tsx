@@ -2,31 +2,31 @@ import { useState } from 'react';
 import { useGo, useSearch } from '../routes/router';
 import { Button, Group, Text } from '../ui/kit';
 
-/** The tour: what to look at, and where. `tutti demo` gives a link that begins it. */
+/** The tour: what to look at, and where. `tutti demo --keep` says how to begin it. */
 const steps = [
   {
     title: 'Why is a node red?',
-    text: 'One node fails on purpose. Open it: its page begins with what failed first, the line of code, and what was skipped because of it.',
+    text: 'Nodes whose last run failed are here. The page of one begins with what failed first, the line of code, and what was skipped because of it.',
     to: '/nodes',
     search: { state: 'failed' },
   },
   {
     title: 'What would a change do?',
-    text: 'A preview waits. Open it: the changes come first, each with how many nodes it is on. Acknowledge one.',
+    text: 'Open a preview: what does not compile comes first, then the changes, each with how many nodes it is on. Acknowledge one.',
     to: '/previews',
     search: {},
   },
   {
     title: 'Release it, wave by wave',
-    text: 'A release waits after its first wave. Open it, let the next wave begin, and watch its nodes.',
+    text: 'Release, on the page of a preview, asks for waves and shows who is in which. The page of the release shows each wave while it moves, and lets the next one begin.',
     to: '/releases',
-    search: { state: 'paused' },
+    search: {},
   },
   {
     title: 'Take it back',
     text: 'Roll back, on the page of a release, gives nodes what they had before. It shows first what that changes, and compiles nothing.',
     to: '/releases',
-    search: { state: 'done' },
+    search: {},
   },
 ] as const;
 

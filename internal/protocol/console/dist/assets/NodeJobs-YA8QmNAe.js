@@ -1,0 +1,1 @@
+import{JobTable as e}from"./Jobs-BReJloNM.js";import{vn as t}from"./parts-G55iXXG8.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};
