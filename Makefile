@@ -160,6 +160,9 @@ bench-actions: build ## calls of actions on 2 000 and 10 000 simulated agents: r
 bench-events: bench-deps build ## delay from what happens in a Puppet run to the line of who watches
 	$(GO) run ./bench/events
 
+bench-console: build test-deps console-deps ## the console in Chromium with 10 000 and 50 000 nodes (NODES=n, LARGE=n); BOARD=DIR shows the same nodes in Puppetboard's source
+	$(GO) run ./bench/console $(if $(NODES),-nodes $(NODES)) $(if $(LARGE),-large $(LARGE)) $(if $(BOARD),-puppetboard $(BOARD))
+
 bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 changed, besides the compiles
 	$(GO) run ./bench/deploy $(if $(FILES),-files $(FILES))
 
@@ -226,5 +229,5 @@ check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
-.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-go lint
+.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-console bench-go lint
 .PHONY: fmt generate verify check man release console console-deps console-check screenshots

@@ -21,6 +21,7 @@ var ranks = map[string]int{
 	// words
 	"internal/fault":          0,
 	"internal/graph":          0,
+	"internal/graph/layout":   0,
 	"internal/hint":           0,
 	"internal/parallel":       0,
 	"internal/store/durable":  0,
@@ -69,6 +70,7 @@ var ranks = map[string]int{
 	"internal/store/usage":      10,
 	"internal/task":             10,
 	"internal/task/datatype":    9, // tasks are checked with it
+	"internal/inventory/chart":  11, // it draws what the inventory knows
 	// flows: may import cores
 	"internal/checkin":              12,
 	"internal/code/source":          12,

@@ -22,6 +22,10 @@ var (
 		Name: "node.why", Method: http.MethodGet, Path: "/nodes/{name}/why", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "Say why a node's last run failed: the first failed resource, what was skipped because of it, and the last run that did not fail",
 	}
+	NodeChart = Op[NodeGraphRequest, ResourceGraph]{
+		Name: "node.graph", Method: http.MethodGet, Path: "/nodes/{name}/graph", Permission: fleet.ReportRead, Kind: Question,
+		Summary: "Draw what failed in a node's last run and what was skipped because of it, or its whole catalog: boxes, lines, and where they stand",
+	}
 	NodeShow = Op[NameRequest, Node]{
 		Name: "node.show", Method: http.MethodGet, Path: "/nodes/{name}", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show one node",
@@ -55,7 +59,7 @@ var (
 
 // nodeOperations is the operations of this file, in the order of the reference.
 func nodeOperations() []Operation {
-	return listed(NodeList, NodeSummary, NodeShow, NodeWhy, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
+	return listed(NodeList, NodeSummary, NodeShow, NodeWhy, NodeChart, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
 }
 
 // NodeListRequest narrows the list of nodes: what is given must all hold. A page may
@@ -69,6 +73,7 @@ type NodeListRequest struct {
 	State       string `query:"state"`       // of the last run, one of the states of node.summary; commas join several
 	Order       string `query:"order"`       // name (if empty), reported (the longest ago first), state (the worst first); with a minus before it, the other way round
 	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
+	Total       bool   `query:"total"`       // also how many nodes there are on all pages
 	After       string `query:"after"`
 	Limit       int    `query:"limit"`
 }
@@ -142,6 +147,55 @@ type SkippedResource struct {
 	Because  string `json:"because,omitempty"` // the failed or skipped resource that it waited for; empty: the catalog does not say
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
+}
+
+// NodeGraphRequest asks for a picture.
+type NodeGraphRequest struct {
+	Name string `path:"name"`
+	Show string `query:"show"` // failed (if empty): what failed and what was skipped for it; catalog: all of the node's catalog
+	Open string `query:"open"` // of classes that are one box: those whose resources have boxes of their own; commas join several; all: every class
+	Near string `query:"near"` // Type[title]: only this resource, what it waits for, and what waits for it
+}
+
+// ResourceGraph is a picture of what waits for what. Of more than 40 resources those of one class are one box. It has at most 500
+// boxes, the worst ones, and 2000 lines.
+type ResourceGraph struct {
+	Node         string         `json:"node"`
+	Show         string         `json:"show"`
+	Width        int            `json:"width"` // of the picture, in its own units
+	Height       int            `json:"height"`
+	BoxWidth     int            `json:"box_width"`
+	BoxHeight    int            `json:"box_height"`
+	Boxes        []ResourceBox  `json:"boxes"` // row by row
+	Lines        []ResourceLine `json:"lines"`
+	Left         int            `json:"left,omitempty"` // boxes that are too many
+	LinesLeft    int            `json:"lines_left,omitempty"`
+	Folds        bool           `json:"folds,omitempty"`         // resources of a class are one box
+	Cycle        []string       `json:"cycle,omitempty"`         // resources that wait for one another in a circle, each for the next
+	OtherCatalog bool           `json:"other_catalog,omitempty"` // the node has another catalog by now than the run was of: what waits for what is of that one
+}
+
+// ResourceBox is a resource, or a class with what is in it.
+type ResourceBox struct {
+	Name   string         `json:"name"`            // Type[title]
+	State  string         `json:"state,omitempty"` // failed, skipped, changed, noop, unchanged; missing: the last run does not say
+	Folded bool           `json:"folded,omitempty"`
+	Counts map[string]int `json:"counts,omitempty"` // of a folded one: its resources by state, with none under an empty name
+	File   string         `json:"file,omitempty"`
+	Line   int            `json:"line,omitempty"`
+	Row    int            `json:"row"`
+	X      int            `json:"x"` // the upper left corner
+	Y      int            `json:"y"`
+}
+
+// ResourceLine says that a box waits for another, or is in it.
+type ResourceLine struct {
+	From   string   `json:"from"` // what comes first
+	To     string   `json:"to"`
+	Kinds  []string `json:"kinds"`          // contains, before, required-by, notifies, subscription-of; inside: the end of To waits for that of From, which is in it
+	Edges  int      `json:"edges"`          // of the catalog
+	Back   bool     `json:"back,omitempty"` // it closes a circle, and points up
+	Points [][]int  `json:"points"`         // from From to To, each x and y
 }
 
 // NameRequest names a node or certificate.

@@ -189,6 +189,8 @@ type ReleaseWave struct {
 	Job       string     `json:"job,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	// Its nodes by state; missing: the release was made by a server that did not count them.
+	Counts map[string]int `json:"counts,omitempty"`
 }
 
 // ReleaseReport is a release with what belongs to it.

@@ -3,7 +3,8 @@ package api
 // List is one page of items.
 type List[T any] struct {
 	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"` // give it as after= to get the next page; empty at the end
+	Next  string `json:"next,omitempty"`  // give it as after= to get the next page; empty at the end
+	Total *int   `json:"total,omitempty"` // how many there are on all pages; only where it can be asked for, and was
 }
 
 // PageRequest asks for one page.

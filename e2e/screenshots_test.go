@@ -9,16 +9,20 @@ import (
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
-// Pictures of the console's pages, to be looked at: `make screenshots`.
+// Pictures of the console's pages, to be looked at, and those of the README: `make screenshots`.
 func TestScreenshots(t *testing.T) {
 	begin(t, 60)
 	out, err := filepath.Abs(filepath.Join("..", "bin", "screenshots"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	pictures, err := filepath.Abs(filepath.Join("..", "docs", "pictures"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := startConsole(t, sim.Names(120, "example.test"))
 	w.works(t)
-	w.browse(t, "screenshots.mjs", "TUTTI_SCREENSHOTS="+out)
+	w.browse(t, "screenshots.mjs", "TUTTI_SCREENSHOTS="+out, "TUTTI_PICTURES="+pictures)
 }
 
 // works makes what the pages of work have to show: groups, runs of a task, calls of actions, saved queries.

@@ -94,6 +94,9 @@ func (t *Tutti) Restart(ctx context.Context) error {
 
 func (t *Tutti) dataDir() string { return filepath.Join(t.dir, "data") }
 
+// Port is where the server listens.
+func (t *Tutti) Port() int { return t.port }
+
 // CAPath is where the server's CA certificates lie.
 func (t *Tutti) CAPath() string { return filepath.Join(t.dir, "ca.pem") }
 

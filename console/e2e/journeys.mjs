@@ -81,6 +81,36 @@ await journey('why is this node red, in three clicks', async () => {
   await tellCommand(page.getByRole('figure'));
 });
 
+await journey('what was skipped as a graph and as a table, by keys', async () => {
+  await page.goto(`${base}/nodes/${red}`);
+  await page.getByText('Graph', { exact: true }).click();
+  await page.waitForURL(/view=graph/);
+  const graph = page.getByRole('group', { name: /What failed, and what was skipped for it: 2 boxes/ });
+  const failed = graph.getByRole('button', { name: /^File\[\/srv\/app\.conf\], failed/ });
+  const skipped = graph.getByRole('button', { name: 'Service[app], skipped; waits for File[/srv/app.conf]' });
+  await failed.focus();
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await skipped.evaluate((box) => document.activeElement === box), true, 'a key leads along the line');
+  assert.equal(await graph.locator('[data-near=true]').count(), 1, 'the line is marked');
+  await page.keyboard.press('Enter');
+  const about = page.getByRole('region', { name: 'About Service[app]' });
+  await about.getByRole('button', { name: 'File[/srv/app.conf]' }).click();
+  await page.getByRole('region', { name: 'About File[/srv/app.conf]' }).waitFor();
+  const above = await failed.boundingBox();
+  const below = await skipped.boundingBox();
+  assert.ok(above.y + above.height < below.y, 'what waits stands below');
+  await tellCommand(page.getByRole('region', { name: 'Why it is red' }));
+  await page.getByText('Table', { exact: true }).click();
+  await page
+    .getByRole('table', { name: /What waits for what, 2 rows/ })
+    .getByRole('row', { name: /Service\[app\].*File\[\/srv\/app\.conf\]/ })
+    .waitFor();
+  await page.goto(`${base}/nodes/${red}?tab=resources&view=graph&near=${encodeURIComponent('Service[app]')}`);
+  await page.getByRole('group', { name: /The catalog: \d boxes/ }).waitFor();
+  await page.getByRole('button', { name: /Show all, not only what is tied to Service\[app\]/ }).click();
+  await page.waitForURL((address) => !address.search.includes('near='));
+});
+
 await journey('the list is sorted, filtered and paged by the server', async () => {
   await page.goto(`${base}/nodes`);
   await settled(page);
@@ -576,7 +606,10 @@ const pages = [
   ['/', 'Overview'],
   ['/nodes', 'Nodes'],
   [`/nodes/${red}`, red],
+  [`/nodes/${red}?view=graph`, red],
+  [`/nodes/${red}?view=table`, red],
   [`/nodes/${red}?tab=resources`, red],
+  [`/nodes/${red}?tab=resources&view=graph&box=Service%5Bapp%5D`, red],
   [`/nodes/${red}?tab=facts`, red],
   [`/nodes/${red}?tab=runs`, red],
   ['/resources', 'Resources'],

@@ -10,6 +10,8 @@ const pages = {
   overview: '/',
   nodes: '/nodes?order=state',
   node: `/nodes/${red}`,
+  graph: `/nodes/${red}?view=graph&box=Service%5Bapp%5D`,
+  catalog: `/nodes/${red}?tab=resources&view=graph`,
   resources: `/nodes/${red}?tab=resources`,
   facts: `/nodes/${red}?tab=facts`,
   runs: `/nodes/${red}?tab=runs`,
@@ -89,5 +91,24 @@ for (const size of sizes) await take('order', size);
 await page.goto(`${base}/queries?q=${encodeURIComponent('nodes[certnam]{}')}`);
 await page.locator('.cm-lintRange-error').waitFor();
 for (const size of sizes) await take('query-error', size);
+
+// Those of the README: small, in one theme, and committed.
+const pictures = setting('TUTTI_PICTURES');
+mkdirSync(pictures, { recursive: true });
+await page.emulateMedia({ colorScheme: 'light' });
+await page.setViewportSize({ width: 1120, height: 700 });
+for (const [name, path] of Object.entries({
+  overview: '/',
+  'why-red': `/nodes/${red}?view=graph&box=Service%5Bapp%5D`,
+  preview: '/previews/1',
+  release: '/releases/1',
+})) {
+  await page.goto(base + path);
+  await settled(page);
+  await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
+  await page.setViewportSize({ width: 1120, height: name === 'why-red' ? 980 : 700 });
+  await page.waitForTimeout(150);
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
 await context.close();
 await browser.close();

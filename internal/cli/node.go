@@ -15,7 +15,7 @@ import (
 
 var nodeCommand = asking{noun{
 	use: "node", short: "See what is known of nodes",
-	verbs: []declared{nodeList, nodeSummary, nodeShow, nodeWhy, otherName{nodeFacts}, nodeDeactivate, nodePurge},
+	verbs: []declared{nodeList, nodeSummary, nodeShow, nodeWhy, nodeGraph, otherName{nodeFacts}, nodeDeactivate, nodePurge},
 }}
 
 var nodeList = verb[api.NodeListRequest]{

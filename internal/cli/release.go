@@ -281,7 +281,11 @@ func releaseText(r api.ReleaseReport) string {
 		if w.Job != "" {
 			job = ", job " + w.Job
 		}
-		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s\n", w.Number, w.Size, fault.Count(w.Nodes, "node"), w.State, job)
+		counts := ""
+		if w.StartedAt != nil && len(w.Counts) > 0 {
+			counts = ": " + releaseCounts(w.Counts)
+		}
+		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s%s\n", w.Number, w.Size, fault.Count(w.Nodes, "node"), w.State, job, counts)
 	}
 	for _, n := range r.Needs {
 		approval := "needs"

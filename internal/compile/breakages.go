@@ -13,6 +13,8 @@ type Breakages interface {
 	// Broken gives, of those of the nodes whose last compilation in their environment failed, that compilation. What
 	// was only staged does not count.
 	Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Compilation, error)
+	// BrokenNodes is all nodes of which Broken would tell, in no order: who counts a whole fleet asks once.
+	BrokenNodes(ctx context.Context) ([]fleet.Certname, error)
 }
 
 // placeText is where Puppet says in its messages in which file it is, and on which node: who shows the place apart needs neither.

@@ -16,6 +16,9 @@ type RunStore interface {
 	// LatestReports is the latest report of each of the nodes, at most MaxNamed, without resources, logs and metrics.
 	// Nodes that have none are left out.
 	LatestReports(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Report, error)
+	// PendingNodes is all nodes whose latest report is one of noop that would have changed something, in no order: who counts a whole
+	// fleet asks once.
+	PendingNodes(ctx context.Context) ([]fleet.Certname, error)
 }
 
 // OnFailure is the cached_catalog_status of a run that was given no catalog and applied the one that the node had.

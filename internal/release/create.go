@@ -273,7 +273,8 @@ func (l *Planner) intoWaves(ctx context.Context, sizes []string, seed uint64, pl
 	for i := range plan.Targets {
 		plan.Targets[i].Wave = place[plan.Targets[i].Node]
 	}
-	r.Counts, r.Digest = Count(plan.Targets), digestOf(*r, plan.Targets)
+	r.Tally(CountWaves(plan.Targets))
+	r.Digest = digestOf(*r, plan.Targets)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/deliver"
@@ -85,6 +86,7 @@ type Wave struct {
 	Retry     bool      `json:"retry,omitempty"`    // when its job is over, targets that were skipped get another round
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Counts    Counts    `json:"counts,omitempty"` // its targets by state; nil: written before they were counted
 }
 
 // Need is an approval that a release needs.
@@ -132,6 +134,39 @@ func Count(targets []Target) Counts {
 		counts[t.State]++
 	}
 	return counts
+}
+
+// CountWaves counts targets by wave and state; those of no wave are in wave 0.
+func CountWaves(targets []Target) map[int]Counts {
+	waves := map[int]Counts{}
+	for _, t := range targets {
+		if waves[t.Wave] == nil {
+			waves[t.Wave] = Counts{}
+		}
+		waves[t.Wave][t.State]++
+	}
+	return waves
+}
+
+// Tally notes how many targets are in each state, of each wave and of all. The waves are new ones: others keep what they have.
+func (r *Release) Tally(waves map[int]Counts) {
+	r.Counts, r.Waves = Counts{}, slices.Clone(r.Waves)
+	for _, counts := range waves {
+		for state, n := range counts {
+			r.Counts[state] += n
+		}
+	}
+	for i, w := range r.Waves {
+		r.Waves[i].Counts = waves[w.Number]
+	}
+}
+
+// Counted takes over what was counted of a release, of which no target moved since.
+func (r *Release) Counted(before Release) {
+	r.Counts, r.Waves = before.Counts, slices.Clone(r.Waves)
+	for i := range min(len(r.Waves), len(before.Waves)) {
+		r.Waves[i].Counts = before.Waves[i].Counts
+	}
 }
 
 // Total is all of them.

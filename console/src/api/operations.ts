@@ -26,10 +26,11 @@ export interface Operations {
   "source.remove": { request: { name: string }; response: void };
   "source.sync": { request: { name: string } & T.SourceSyncRequest; response: T.SourceSynced };
   "source.deploy": { request: Record<never, never> & T.SourceDeployRequest; response: T.CodeBranchList };
-  "node.list": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string; order?: string; delivery?: boolean; after?: string; limit?: number }; response: T.NodeList };
+  "node.list": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string; order?: string; delivery?: boolean; total?: boolean; after?: string; limit?: number }; response: T.NodeList };
   "node.summary": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string }; response: T.NodeCounts };
   "node.show": { request: { name: string }; response: T.Node };
   "node.why": { request: { name: string }; response: T.NodeReasons };
+  "node.graph": { request: { name: string; show?: string; open?: string; near?: string }; response: T.ResourceGraph };
   "node.facts": { request: { name: string }; response: T.Facts };
   "node.deactivate": { request: { name: string }; response: void };
   "node.purge": { request: { name: string }; response: void };
@@ -194,10 +195,11 @@ export const operations: Record<
   "source.remove": { method: "DELETE", path: "/sources/{name}", permission: "source:write", act: true, query: [] },
   "source.sync": { method: "POST", path: "/sources/{name}/sync", permission: "code:deploy", act: true, query: [] },
   "source.deploy": { method: "POST", path: "/deploys", permission: "code:deploy", act: true, query: [] },
-  "node.list": { method: "GET", path: "/nodes", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state", "order", "delivery", "after", "limit"] },
+  "node.list": { method: "GET", path: "/nodes", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state", "order", "delivery", "total", "after", "limit"] },
   "node.summary": { method: "GET", path: "/node-summary", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state"] },
   "node.show": { method: "GET", path: "/nodes/{name}", permission: "node:read", act: false, query: [] },
   "node.why": { method: "GET", path: "/nodes/{name}/why", permission: "report:read", act: false, query: [] },
+  "node.graph": { method: "GET", path: "/nodes/{name}/graph", permission: "report:read", act: false, query: ["show", "open", "near"] },
   "node.facts": { method: "GET", path: "/nodes/{name}/facts", permission: "node:read", act: false, query: [] },
   "node.deactivate": { method: "POST", path: "/nodes/{name}/deactivate", permission: "node:purge", act: true, query: [] },
   "node.purge": { method: "DELETE", path: "/nodes/{name}", permission: "node:purge", act: true, query: [] },

@@ -13,6 +13,7 @@ export interface AccessToken {
 export interface AccessTokenList {
   items: AccessToken[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Action {
@@ -69,6 +70,7 @@ export interface ActionCall {
 export interface ActionCallList {
   items: ActionCall[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ActionEvent {
@@ -105,6 +107,7 @@ export interface ActionModule {
 export interface ActionModuleList {
   items: ActionModule[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ActionModuleProblem {
@@ -159,6 +162,7 @@ export interface AppComponent {
 export interface AppList {
   items: App[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Applied {
@@ -193,6 +197,7 @@ export interface AuditEntry {
 export interface AuditEntryList {
   items: AuditEntry[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface AuditHead {
@@ -324,6 +329,7 @@ export interface CatalogLoss {
 export interface CatalogLossList {
   items: CatalogLoss[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface CatalogReleaseRequest {
@@ -369,6 +375,7 @@ export interface Certificate {
 export interface CertificateList {
   items: Certificate[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ChangeGroup {
@@ -429,6 +436,7 @@ export interface CodeBranch {
 export interface CodeBranchList {
   items: CodeBranch[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface CodeCheck {
@@ -524,6 +532,7 @@ export interface CodeSourceDetail {
 export interface CodeSourceList {
   items: CodeSource[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface CodeStatus {
@@ -580,6 +589,7 @@ export interface Compilation {
 export interface CompilationList {
   items: Compilation[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface CompilationRecord {
@@ -800,6 +810,7 @@ export interface Engine {
 export interface EngineList {
   items: Engine[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Event {
@@ -835,6 +846,7 @@ export interface Event {
 export interface EventList {
   items: Event[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Facts {
@@ -892,6 +904,7 @@ export interface FreezeDefinition {
 export interface FreezeList {
   items: Freeze[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface FreezeSetRequest {
@@ -1010,6 +1023,7 @@ export interface GroupFinding {
 export interface GroupList {
   items: Group[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface GroupMembership {
@@ -1036,6 +1050,7 @@ export interface GroupNode {
 export interface GroupNodeList {
   items: GroupNode[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface GroupOrigin {
@@ -1198,11 +1213,13 @@ export interface JobLine {
 export interface JobLineList {
   items: JobLine[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface JobList {
   items: Job[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface JobPlan {
@@ -1271,6 +1288,7 @@ export interface JobRun {
 export interface JobRunList {
   items: JobRun[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface JobRunOutput {
@@ -1420,6 +1438,7 @@ export interface ModeSet {
 export interface ModeSetList {
   items: ModeSet[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ModeSwitched {
@@ -1499,6 +1518,7 @@ export interface NodeGraph {
 export interface NodeList {
   items: Node[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface NodeLookupRequest {
@@ -1533,6 +1553,7 @@ export interface NodeMatched {
 export interface NodeMatchedList {
   items: NodeMatched[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface NodeModeRequest {
@@ -1617,6 +1638,7 @@ export interface NoiseRule {
 export interface NoiseRuleList {
   items: NoiseRule[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface NoiseSetRequest {
@@ -1634,6 +1656,7 @@ export interface NoiseSuggestion {
 export interface NoiseSuggestionList {
   items: NoiseSuggestion[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface OrderDifference {
@@ -1722,6 +1745,7 @@ export interface PolicyFinding {
 export interface PolicyList {
   items: Policy[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface PolicySetRequest {
@@ -1749,6 +1773,7 @@ export interface Pong {
 export interface PongList {
   items: Pong[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Preview {
@@ -1811,6 +1836,7 @@ export interface PreviewEvent {
 export interface PreviewList {
   items: Preview[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface PreviewNode {
@@ -1830,6 +1856,7 @@ export interface PreviewNode {
 export interface PreviewNodeList {
   items: PreviewNode[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface PreviewRemark {
@@ -1843,6 +1870,7 @@ export interface PreviewRemark {
 export interface PreviewRemarkList {
   items: PreviewRemark[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface PreviewReport {
@@ -2008,6 +2036,7 @@ export interface ReleaseFinding {
 export interface ReleaseList {
   items: Release[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ReleaseNeed {
@@ -2088,9 +2117,11 @@ export interface ReleaseTarget {
 export interface ReleaseTargetList {
   items: ReleaseTarget[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ReleaseWave {
+  counts?: Record<string, number>;
   ended_at?: string;
   job?: string;
   nodes: number;
@@ -2149,6 +2180,7 @@ export interface ReportEvent {
 export interface ReportList {
   items: Report[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ReportLog {
@@ -2185,6 +2217,18 @@ export interface Resource {
   type: string;
 }
 
+export interface ResourceBox {
+  counts?: Record<string, number>;
+  file?: string;
+  folded?: boolean;
+  line?: number;
+  name: string;
+  row: number;
+  state?: string;
+  x: number;
+  y: number;
+}
+
 export interface ResourceComparison {
   differing: string[] | null;
   nodes: number;
@@ -2196,6 +2240,7 @@ export interface ResourceComparison {
 export interface ResourceComparisonList {
   items: ResourceComparison[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface ResourceDifference {
@@ -2211,6 +2256,31 @@ export interface ResourceDifference {
   tags_removed?: string[];
   title: string;
   type: string;
+}
+
+export interface ResourceGraph {
+  box_height: number;
+  box_width: number;
+  boxes: ResourceBox[] | null;
+  cycle?: string[];
+  folds?: boolean;
+  height: number;
+  left?: number;
+  lines: ResourceLine[] | null;
+  lines_left?: number;
+  node: string;
+  other_catalog?: boolean;
+  show: string;
+  width: number;
+}
+
+export interface ResourceLine {
+  back?: boolean;
+  edges: number;
+  from: string;
+  kinds: string[] | null;
+  points: number[][] | null;
+  to: string;
 }
 
 export interface ResourceVariant {
@@ -2255,6 +2325,7 @@ export interface RoleEditRequest {
 export interface RoleList {
   items: Role[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface RollbackRequest {
@@ -2286,6 +2357,7 @@ export interface SavedQuery {
 export interface SavedQueryList {
   items: SavedQuery[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Session {
@@ -2346,6 +2418,7 @@ export interface SourceSynced {
 export interface StringList {
   items: string[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Task {
@@ -2378,6 +2451,7 @@ export interface TaskImplementation {
 export interface TaskList {
   items: Task[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface TaskParameter {
@@ -2455,6 +2529,7 @@ export interface UserEditRequest {
 export interface UserList {
   items: User[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface Vanishing {
@@ -2481,6 +2556,7 @@ export interface Verification {
 export interface VerificationList {
   items: Verification[] | null;
   next?: string;
+  total?: number;
 }
 
 export interface VerifyDifference {
@@ -2505,4 +2581,5 @@ export interface Version {
 export interface VersionList {
   items: Version[] | null;
   next?: string;
+  total?: number;
 }

@@ -36,7 +36,7 @@ export function useAsk<N extends keyof Operations>(name: N, request: Operations[
   });
 }
 
-type Listed<T> = { items: T[] | null; next?: string };
+type Listed<T> = { items: T[] | null; next?: string; total?: number };
 type ItemOf<N extends keyof Operations> = NonNullable<Operations[N]['response']> extends Listed<infer T> ? T : never;
 
 /**
@@ -48,7 +48,17 @@ export function useList<N extends keyof Operations>(name: N, request: Operations
   const asked = useInfiniteQuery<Operations[N]['response'], Refusal>({
     queryKey: [name, 'pages', request, address],
     queryFn: ({ pageParam, signal }) =>
-      call(name, { ...request, after: pageParam as string, limit: 200 } as Operations[N]['request'], signal),
+      call(
+        name,
+        // How many there are in all is asked with the first page only.
+        {
+          ...request,
+          ...(pageParam ? { total: undefined } : {}),
+          after: pageParam as string,
+          limit: 200,
+        } as Operations[N]['request'],
+        signal,
+      ),
     initialPageParam: '',
     getNextPageParam: (last) => (last as Listed<unknown>).next || undefined,
     enabled: options.enabled,
@@ -61,6 +71,7 @@ export function useList<N extends keyof Operations>(name: N, request: Operations
   );
   return {
     rows,
+    total: (asked.data?.pages[0] as Listed<unknown> | undefined)?.total,
     error: asked.error,
     loading: asked.isPending && asked.fetchStatus !== 'idle',
     old: asked.isPlaceholderData,

@@ -44,6 +44,7 @@ import {
 import { Coming, Empty, Failure } from '../ui/parts';
 import { ago } from '../ui/words';
 import { LoginForm } from './Login';
+import { Tour } from './Tour';
 
 const places = [
   { group: '', to: '/', text: 'Overview', icon: IconHome, needs: '' },
@@ -200,6 +201,7 @@ function Within() {
         ))}
       </AppShell.Navbar>
       <AppShell.Main className="main" id="main" tabIndex={-1}>
+        <Tour />
         <Outlet />
       </AppShell.Main>
       <Modal

@@ -5,6 +5,15 @@ import { useGo } from '../routes/router';
 import { Button, Paper, PasswordInput, Stack, Text, TextInput, Title } from '../ui/kit';
 import { CommandLine, Failure } from '../ui/parts';
 
+/** The page that a link leads to behind the login: one of this console. */
+export function pageOf(search: string): { to: string; search: Record<string, string> } {
+  const page = new URLSearchParams(search).get('page') ?? '/';
+  const base = 'http://console.invalid';
+  const address = URL.canParse(page, base) ? new URL(page, base) : new URL(base);
+  if (!page.startsWith('/') || address.origin !== base) return { to: '/', search: {} };
+  return { to: address.pathname, search: Object.fromEntries(address.searchParams) };
+}
+
 const codeOfAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code');
 
 /** Where the form is: narrow windows have room beside it. */
@@ -17,6 +26,7 @@ export function LoginPage() {
   const [error, setError] = useState<Refusal | null>(null);
   const tried = useRef('');
   const [code, setCode] = useState(codeOfAddress);
+  const [page] = useState(() => pageOf(window.location.search));
   useEffect(() => {
     // A link that is opened where this page is already changes the address, and loads nothing.
     const follow = () => setCode((before) => codeOfAddress() ?? before);
@@ -31,14 +41,14 @@ export function LoginPage() {
     logIn({ code }).then(
       async () => {
         await again();
-        go('/', {}, true);
+        go(page.to, page.search, true);
       },
       (cause: unknown) => setError(cause instanceof Refusal ? cause : null),
     );
-  }, [code, again, go]);
+  }, [code, again, go, page]);
   useEffect(() => {
-    if (session && !code) go('/', {}, true);
-  }, [session, code, go]);
+    if (session && !code) go(page.to, page.search, true);
+  }, [session, code, go, page]);
   return (
     <main>
       {error && (
@@ -49,7 +59,7 @@ export function LoginPage() {
       <LoginForm
         done={async () => {
           await again();
-          go('/', {}, true);
+          go(page.to, page.search, true);
         }}
       />
     </main>

@@ -23,6 +23,9 @@ const tabs = [
   { key: 'jobs', text: 'Jobs', shows: NodeJobs, line: ['job', 'list', '--node'] },
 ];
 
+/** What only pictures have in the address. */
+const noPicture = { view: '', open: '', near: '', box: '', fit: '' };
+
 /** One node: how it stands, and all that is known of it. Another node is another page. */
 export function NodePage() {
   const name = usePart('name');
@@ -36,7 +39,17 @@ function OneNode({ name }: { name: string }) {
   const again = useAgain();
   useAfterEvents(
     (e) => e.node === name && (e.kind === 'begin' || moves(e)),
-    () => again('node.show', 'node.why', 'node.catalog', 'node.facts', 'report.list', 'report.show', 'job.list'),
+    () =>
+      again(
+        'node.show',
+        'node.why',
+        'node.graph',
+        'node.catalog',
+        'node.facts',
+        'report.list',
+        'report.show',
+        'job.list',
+      ),
   );
   const n = node.data;
   const Shown = tab.shows;
@@ -75,7 +88,7 @@ function OneNode({ name }: { name: string }) {
         <>
           <Tabs
             value={tab.key}
-            onChange={(value) => change({ tab: value === 'status' ? '' : (value ?? '') }, false)}
+            onChange={(value) => change({ tab: value === 'status' ? '' : (value ?? ''), ...noPicture }, false)}
             keepMounted={false}
           >
             <Tabs.List>
@@ -91,7 +104,7 @@ function OneNode({ name }: { name: string }) {
               <Shown name={name} />
             </Suspense>
           </div>
-          <CommandLine line={commandLine(...tab.line, name)} />
+          {!(tab.key === 'resources' && search.view) && <CommandLine line={commandLine(...tab.line, name)} />}
         </>
       )}
     </Page>

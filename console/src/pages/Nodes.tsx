@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Node } from '../api/client';
 import { moves, useAfterEvents } from '../data/live';
-import { useAgain, useAsk, useList } from '../data/query';
+import { useAgain, useList } from '../data/query';
 import { Link, nodeAddress, useGo, useSearch } from '../routes/router';
 import type { Column } from '../ui/DataTable';
 import { Choice } from '../ui/filters';
@@ -93,11 +93,10 @@ export function Nodes() {
     group: search.group,
   };
   const order = search.order ?? 'name';
-  const list = useList('node.list', { ...filter, order: search.order });
-  const counts = useAsk('node.summary', filter);
-  useAfterEvents(moves, () => again('node.list', 'node.summary'));
+  const list = useList('node.list', { ...filter, order: search.order, total: true });
+  useAfterEvents(moves, () => again('node.list'));
   const filtered = Object.values(filter).some(Boolean);
-  const total = counts.data?.nodes;
+  const total = list.old ? undefined : list.total;
   const { where, state, environment, group, connected } = filter;
   const words = [
     ...flags({ where, state, environment, group, order: search.order }),

@@ -188,6 +188,7 @@ function Waves({ r, chosen, choose }: { r: ReleaseReport; chosen?: string; choos
         <Wave
           key={w.number}
           w={w}
+          release={r.id ?? ''}
           current={w.number === r.wave && !isOver(r)}
           chosen={chosen === String(w.number)}
           choose={choose}
@@ -197,8 +198,25 @@ function Waves({ r, chosen, choose }: { r: ReleaseReport; chosen?: string; choos
   );
 }
 
-function Wave(props: { w: ReleaseWave; current: boolean; chosen: boolean; choose: (n: string) => void }) {
+/** States in which a node of a release stays. */
+const ends = ['failed', 'foreign', 'timed_out', 'refused', 'superseded', 'offline', 'skipped', 'changed', 'ok'];
+
+/** How many nodes of a wave are through. */
+export function through(w: ReleaseWave): number {
+  return ends.reduce((n, state) => n + (w.counts?.[state] ?? 0), 0);
+}
+
+interface WaveProps {
+  w: ReleaseWave;
+  release: string;
+  current: boolean;
+  chosen: boolean;
+  choose: (n: string) => void;
+}
+
+function Wave(props: WaveProps) {
   const { w } = props;
+  const parts = standings.map((state) => ({ state, n: w.counts?.[state] ?? 0 })).filter((s) => s.n > 0);
   return (
     <div className="card wave" data-current={props.current}>
       <Group justify="space-between" wrap="nowrap" gap="xs">
@@ -210,9 +228,29 @@ function Wave(props: { w: ReleaseWave; current: boolean; chosen: boolean; choose
         >
           Wave {w.number} ({w.size})
         </button>
-        <span className="count">{count(w.nodes)}</span>
+        <span className="count">
+          {w.counts && w.started_at ? `${count(through(w))} / ${count(w.nodes)}` : count(w.nodes)}
+        </span>
       </Group>
-      <State of={w.state} />
+      <Bar
+        parts={parts}
+        label={`Wave ${w.number}: ${parts.map((s) => `${count(s.n)} ${wordOf(s.state).text}`).join(', ') || w.state}`}
+      />
+      <Group gap="2px 10px" fz="xs" my={4}>
+        <State of={w.state} />
+        {w.started_at &&
+          parts.map((s) => (
+            <Link
+              key={s.state}
+              to={`/releases/${props.release}`}
+              search={{ wave: String(w.number), state: s.state }}
+              className={wordOf(s.state).tone === 'bad' ? 'many-bad' : undefined}
+              label={`${count(s.n)} ${wordOf(s.state).text} in wave ${w.number}`}
+            >
+              {count(s.n)} {wordOf(s.state).text}
+            </Link>
+          ))}
+      </Group>
       <Text size="xs" c="dimmed">
         {w.ended_at ? (
           <>

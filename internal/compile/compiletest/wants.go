@@ -376,6 +376,18 @@ func (q *Queue) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Cer
 	return broken, q.fail
 }
 
+// BrokenNodes implements compile.Breakages.
+func (q *Queue) BrokenNodes(context.Context) (nodes []fleet.Certname, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for node, env := range q.homes {
+		if len(q.failed(env, func(c *compile.Compilation) bool { return c.Node == node && !c.Staged })) > 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, q.fail
+}
+
 // failed lists the last finished compilations of env's nodes, of those that fit,
 // that failed.
 func (q *records) failed(env fleet.Environment, fits func(*compile.Compilation) bool) []compile.Compilation {

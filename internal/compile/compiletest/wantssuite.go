@@ -2,6 +2,7 @@ package compiletest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -471,6 +472,11 @@ func testBroken(b wantsBench) {
 	b.ok(err)
 	if len(broken) != 1 || broken["a.example"].Err == nil || broken["a.example"].Err.Line != 3 {
 		b.t.Errorf("broken: %+v", broken)
+	}
+	all, err := b.store.Queue.(compile.Breakages).BrokenNodes(b.t.Context())
+	b.ok(err)
+	if slices.Sort(all); !slices.Equal(all, []fleet.Certname{"a.example", "d.example"}) {
+		b.t.Errorf("all that are broken: %v", all)
 	}
 }
 

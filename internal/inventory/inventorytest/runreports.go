@@ -43,6 +43,18 @@ func (s *Fake) LatestReports(_ context.Context, nodes []fleet.Certname) (map[fle
 	return latest, nil
 }
 
+// PendingNodes implements inventory.RunStore.
+func (s *Fake) PendingNodes(context.Context) (nodes []fleet.Certname, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, node := range s.nodes {
+		if r, there := s.reports[node.LatestReport]; there && r.Noop && r.NoopPending {
+			nodes = append(nodes, name)
+		}
+	}
+	return nodes, nil
+}
+
 func runReports(t *testing.T, s Store) {
 	t.Helper()
 	of := func(node fleet.Certname, n int, run string) inventory.Report {
@@ -71,4 +83,15 @@ func runReports(t *testing.T, s Store) {
 	if n, err := s.PruneReports(t.Context(), first.ReceivedAt.Add(time.Hour)); err != nil || n != 2 {
 		t.Errorf("pruned %d: %v", n, err)
 	}
+	for i, at := range []struct {
+		node fleet.Certname
+		noop bool
+	}{{"b.example", true}, {"b.example", false}, {"c.example", false}, {"a.example", true}} { // the last one of a node decides
+		r := report(at.node, 6+i)
+		r.Noop, r.NoopPending = at.noop, at.noop
+		ok(t, s.SaveReport(t.Context(), r))
+	}
+	nodes, err := s.PendingNodes(t.Context())
+	ok(t, err)
+	same(t, "nodes that would have changed", []fleet.Certname{"a.example"}, nodes)
 }

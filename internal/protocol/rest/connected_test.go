@@ -34,6 +34,10 @@ func (broken) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Certn
 	}}}, nil
 }
 
+func (broken) BrokenNodes(context.Context) ([]fleet.Certname, error) {
+	return []fleet.Certname{"web-1"}, nil
+}
+
 func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	if node == "old-1" {
 		return inventory.Presence{Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1", Shared: "two agents share its certificate"}, true

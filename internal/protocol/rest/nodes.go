@@ -47,6 +47,7 @@ func (h *nodes) bindings() []binding {
 		each(answer(api.NodeSummary, h.countNodes)),
 		answer(api.NodeShow, h.showNode),
 		answer(api.NodeWhy, h.explainNode),
+		answer(api.NodeChart, h.drawNode),
 		answer(api.NodeFacts, h.showFacts),
 		answer(api.NodeDeactivate, h.deactivateNode),
 		answer(api.NodePurge, h.purgeNode),

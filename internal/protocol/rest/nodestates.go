@@ -50,35 +50,57 @@ type stateful struct {
 
 // statesOf says the state of each node's last run. Only runs of noop are looked up: the summary has the others.
 func (h *selector) statesOf(ctx context.Context, nodes []inventory.Node) ([]stateful, error) {
-	all := make([]stateful, 0, len(nodes))
-	for part := range slices.Chunk(nodes, inventory.MaxNamed) {
-		var names, noop []fleet.Certname
-		for _, node := range part {
-			names = append(names, node.Certname)
-			if node.LatestNoop {
-				noop = append(noop, node.Certname)
-			}
+	pending, broken, err := h.exceptions(ctx, nodes)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]stateful, len(nodes))
+	for i, node := range nodes {
+		state := runState{
+			status: node.LatestStatus, corrective: node.LatestCorrective, pending: node.LatestNoop && pending[node.Certname], broken: broken[node.Certname],
 		}
-		reports := map[fleet.Certname]inventory.Report{}
-		var err error
-		if len(noop) > 0 {
-			if reports, err = h.runs.LatestReports(ctx, noop); err != nil {
-				return nil, err
-			}
-		}
-		broken, err := h.breakages.Broken(ctx, names)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range part {
-			c, there := broken[node.Certname]
-			state := runState{
-				status: node.LatestStatus, corrective: node.LatestCorrective, pending: reports[node.Certname].NoopPending, broken: there && c.Err != nil,
-			}
-			all = append(all, stateful{node, state.word()})
-		}
+		all[i] = stateful{node, state.word()}
 	}
 	return all, nil
+}
+
+// exceptions is what the summaries of nodes do not have: whose last run of noop would have changed something, and whose catalog does not compile. Of a
+// whole fleet it is asked at once, of a few nodes by their names.
+func (h *selector) exceptions(ctx context.Context, nodes []inventory.Node) (pending, broken map[fleet.Certname]bool, err error) {
+	pending, broken = map[fleet.Certname]bool{}, map[fleet.Certname]bool{}
+	var names, noop []fleet.Certname
+	for _, node := range nodes {
+		names = append(names, node.Certname)
+		if node.LatestNoop {
+			noop = append(noop, node.Certname)
+		}
+	}
+	if len(names) > inventory.MaxNamed {
+		if names, err = h.breakages.BrokenNodes(ctx); err == nil && len(noop) > 0 {
+			noop, err = h.runs.PendingNodes(ctx)
+		}
+		for _, name := range names {
+			broken[name] = true
+		}
+		for _, name := range noop {
+			pending[name] = true
+		}
+		return pending, broken, err
+	}
+	if len(noop) > 0 {
+		reports, err := h.runs.LatestReports(ctx, noop)
+		if err != nil {
+			return nil, nil, err
+		}
+		for name, r := range reports {
+			pending[name] = r.NoopPending
+		}
+	}
+	failed, err := h.breakages.Broken(ctx, names)
+	for name, c := range failed {
+		broken[name] = c.Err != nil
+	}
+	return pending, broken, err
 }
 
 // inState is those of the nodes whose last run is in one of the wanted states.
@@ -96,14 +118,32 @@ func (s selection) inState(ctx context.Context, nodes []inventory.Node) ([]inven
 	return kept, err
 }
 
-// every is all wanted nodes.
-func (s selection) every(ctx context.Context) (nodes []inventory.Node, err error) {
+// every is all wanted nodes, by name. Their states are asked for at once, if they are wanted or decide what is.
+func (s selection) every(ctx context.Context, states bool) (all []stateful, err error) {
+	var nodes []inventory.Node
+	stateless := s
+	stateless.states = nil
 	for page := (inventory.Page{Limit: inventory.MaxNamed}); ; {
-		page.After, err = s.page(ctx, page, func(node inventory.Node, _ bool) { nodes = append(nodes, node) })
-		if err != nil || page.After == "" {
-			return nodes, err
+		page.After, err = stateless.page(ctx, page, func(node inventory.Node, _ bool) { nodes = append(nodes, node) })
+		if err != nil {
+			return nil, err
+		}
+		if page.After == "" {
+			break
 		}
 	}
+	if !states && len(s.states) == 0 {
+		all = make([]stateful, len(nodes))
+		for i, node := range nodes {
+			all[i].Node = node
+		}
+		return all, nil
+	}
+	all, err = s.selector.statesOf(ctx, nodes)
+	if len(s.states) > 0 {
+		all = slices.DeleteFunc(all, func(n stateful) bool { return !slices.Contains(s.states, n.state) })
+	}
+	return all, err
 }
 
 // Orders of the list of nodes.
@@ -113,30 +153,27 @@ const (
 	sortState    = "state"
 )
 
-// sorted is a page of the nodes in another order than by name; After is how many come before it. Who has equal places is in the order of names.
-func (h *nodes) sorted(ctx context.Context, s selection, request api.NodeListRequest, limit int, items *[]api.Node) (next string, err error) {
-	key, reverse := strings.CutPrefix(request.Order, "-")
+// sorted is a page of all wanted nodes, in any order, with their number if it is asked for. After is the last name before it in the order of
+// names, else how many come before it. Who has equal places is in the order of names.
+func (h *nodes) sorted(ctx context.Context, s selection, request api.NodeListRequest, limit int, list *api.List[api.Node]) error {
+	order := cmp.Or(request.Order, sortName)
+	key, reverse := strings.CutPrefix(order, "-")
 	if !slices.Contains([]string{sortName, sortReported, sortState}, key) {
-		return "", fault.New(fault.Invalid, "order must be %s, %s or %s, perhaps with a minus before it, not %.40q", sortName, sortReported, sortState, request.Order)
+		return fault.New(fault.Invalid, "order must be %s, %s or %s, perhaps with a minus before it, not %.40q", sortName, sortReported, sortState, request.Order)
 	}
 	var from int64
-	if request.After != "" {
+	var err error
+	if request.After != "" && order != sortName {
 		if from, err = numberOf("after", request.After); err != nil {
-			return "", err
+			return err
 		}
 	}
-	nodes, err := s.every(ctx)
+	all, err := s.every(ctx, key == sortState)
 	if err != nil {
-		return "", err
+		return err
 	}
-	all := make([]stateful, len(nodes))
-	for i, node := range nodes {
-		all[i].Node = node
-	}
-	if key == sortState {
-		if all, err = h.selector.statesOf(ctx, nodes); err != nil {
-			return "", err
-		}
+	if n := len(all); request.Total {
+		list.Total = &n
 	}
 	slices.SortStableFunc(all, func(a, b stateful) int {
 		order := 0
@@ -153,17 +190,24 @@ func (h *nodes) sorted(ctx context.Context, s selection, request api.NodeListReq
 		}
 		return cmp.Or(order, cmp.Compare(a.Certname, b.Certname))
 	})
+	if order == sortName {
+		for from < int64(len(all)) && string(all[from].Certname) <= request.After {
+			from++
+		}
+	}
 	if from >= int64(len(all)) {
-		return "", nil
+		return nil
 	}
 	page := all[from:min(int(from)+limit, len(all))]
 	for _, node := range page {
-		*items = append(*items, h.nodeOf(node.Node))
+		list.Items = append(list.Items, h.nodeOf(node.Node))
 	}
 	if end := int(from) + len(page); end < len(all) {
-		next = strconv.Itoa(end)
+		if list.Next = strconv.Itoa(end); order == sortName {
+			list.Next = string(all[end-1].Certname)
+		}
 	}
-	return next, nil
+	return nil
 }
 
 // lateAfter is how old the last report of a node is that is counted as late: two of Puppet's usual intervals.
@@ -176,11 +220,7 @@ func (h *nodes) countNodes(ctx context.Context, request api.NodeSummaryRequest) 
 	if err != nil {
 		return counts, err
 	}
-	nodes, err := s.every(ctx)
-	if err != nil {
-		return counts, err
-	}
-	all, err := h.selector.statesOf(ctx, nodes)
+	all, err := s.every(ctx, true)
 	if err != nil {
 		return counts, err
 	}

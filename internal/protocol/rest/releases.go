@@ -349,22 +349,31 @@ func releaseOf(r release.Release) api.Release {
 	shown := api.Release{
 		ID: number(r.ID), Kind: string(r.Kind), Preview: number(r.Preview), RollsBack: number(r.Of), Environment: string(r.Environment), Version: string(r.Version),
 		Description: r.Description, Author: r.Author, State: string(r.State), Hold: string(r.Hold), Until: timeOf(r.Until), Reason: r.Reason, Wave: r.Wave,
-		Waves: []api.ReleaseWave{}, Nodes: r.Counts.Total(), Counts: map[string]int{}, Failures: r.Counts.Failures(), Digest: string(r.Digest), Revision: r.Revision,
+		Waves: []api.ReleaseWave{}, Nodes: r.Counts.Total(), Counts: countsOf(r.Counts), Failures: r.Counts.Failures(), Digest: string(r.Digest), Revision: r.Revision,
 		CreatedAt: r.CreatedAt.UTC(), StartedAt: timeOf(r.StartedAt), EndedAt: timeOf(r.EndedAt),
 		Options: api.ReleaseOptions{
 			MaxFailures: r.MaxFailures, Promote: string(r.Promotion), Soak: int64(r.Soak / time.Second), NoopFirst: r.NoopFirst, Concurrency: r.Concurrency,
 			Timeout: int64(r.Timeout / time.Second), WaitOffline: int64(r.WaitOffline / time.Second), ApproveBy: r.ApproveBy,
 		},
 	}
-	for state, n := range r.Counts {
-		shown.Counts[string(state)] = n
-	}
 	for _, w := range r.Waves {
 		shown.Options.Waves = append(shown.Options.Waves, w.Size)
 		shown.Waves = append(shown.Waves, api.ReleaseWave{
 			Number: w.Number, Size: w.Size, Nodes: w.Nodes, State: string(w.Phase), Round: w.Round, Rehearsal: number(w.Rehearse), Job: number(w.Job),
-			StartedAt: timeOf(w.StartedAt), EndedAt: timeOf(w.EndedAt),
+			StartedAt: timeOf(w.StartedAt), EndedAt: timeOf(w.EndedAt), Counts: countsOf(w.Counts),
 		})
+	}
+	return shown
+}
+
+// countsOf is how many targets are in each state; nil stays nil.
+func countsOf(counts release.Counts) map[string]int {
+	if counts == nil {
+		return nil
+	}
+	shown := make(map[string]int, len(counts))
+	for state, n := range counts {
+		shown[string(state)] = n
 	}
 	return shown
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api.List[api.Node], error) {
@@ -24,10 +25,16 @@ func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api
 	if err != nil {
 		return list, err
 	}
-	if request.Order == "" || request.Order == sortName {
+	byName := request.Order == "" || request.Order == sortName
+	if request.Total && byName {
+		list.Total, err = s.count(ctx)
+	}
+	switch {
+	case err != nil:
+	case byName && (list.Total != nil || !request.Total):
 		list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
-	} else {
-		list.Next, err = h.sorted(ctx, s, request, page.Limit, &list.Items)
+	default:
+		err = h.sorted(ctx, s, request, page.Limit, &list)
 	}
 	if err == nil {
 		err = h.lastRuns(ctx, list.Items)
@@ -163,7 +170,7 @@ const maxExamined = 20_000
 // returns where the next page begins; empty at the end.
 func (s selection) page(ctx context.Context, page inventory.Page, each func(node inventory.Node, pinned bool)) (next string, err error) {
 	found, batch := 0, inventory.MaxNamed
-	if s.group == "" && s.environment == "" && s.status == "" && s.connected == "" && len(s.states) == 0 {
+	if !s.narrows() {
 		batch = page.Limit // all are wanted
 	}
 	for after, examined := page.After, 0; examined < maxExamined; examined += batch {
@@ -197,6 +204,33 @@ func (s selection) page(ctx context.Context, page inventory.Page, each func(node
 		after, next = last, last
 	}
 	return next, nil
+}
+
+// count is how many nodes are wanted, if no look at each of them is needed to know it; else nil.
+func (s selection) count(ctx context.Context) (*int, error) {
+	if s.narrows() || rbac.Scoped(fleet.ActorFrom(ctx), s.permission) {
+		return nil, nil //nolint:nilnil // it is not known yet
+	}
+	if n := len(s.names); s.chosen {
+		return &n, nil
+	}
+	checked, err := pql.Check(&pql.Query{Entity: "nodes", Columns: []pql.Column{{Function: "count"}}})
+	if err != nil {
+		return nil, err
+	}
+	var n int
+	err = s.selector.inventory.Ask(ctx, inventory.Question{Query: checked, Gone: true}, func(text json.RawMessage) error {
+		var row struct{ Count int }
+		err := json.Unmarshal(text, &row)
+		n = row.Count
+		return err
+	})
+	return &n, err
+}
+
+// narrows says whether some nodes may be left out of those that were chosen.
+func (s selection) narrows() bool {
+	return s.group != "" || s.environment != "" || s.status != "" || s.connected != "" || len(s.states) > 0
 }
 
 // batch reads the next nodes that may be wanted, and the name of the last one that

@@ -56,7 +56,8 @@ func (s *Store) CreateRelease(_ context.Context, r release.Release, targets []re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.releases.Add(func(id int64) *kept {
-		r.ID, r.Revision, r.Counts = id, 1, release.Count(targets)
+		r.ID, r.Revision = id, 1
+		r.Tally(release.CountWaves(targets))
 		return &kept{release: r, targets: slices.Clone(targets)}
 	})
 	for i := range k.targets {
@@ -134,7 +135,7 @@ func (s *Store) SaveRelease(_ context.Context, c release.Change) (release.Releas
 		was.Round, was.State, was.Reason, was.Generation, was.Report = t.Round, t.State, t.Reason, t.Generation, t.Report
 		was.RunEnded, was.RunChanged, was.Revision = t.RunEnded, t.RunChanged, r.Revision
 	}
-	r.Counts = release.Count(k.targets)
+	r.Tally(release.CountWaves(k.targets))
 	k.release = r
 	k.release = k.copy()
 	s.note(k, c.Entries)

@@ -1,6 +1,7 @@
 package releasetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +85,9 @@ func readsAgain(t *testing.T, s release.Store) {
 	r, targets := made(t, s)
 	want, _ := sample()
 	want.ID, want.Revision, want.Counts = r.ID, 1, release.Counts{release.Waiting: 2, release.Refused: 1}
+	for i := range want.Waves {
+		want.Waves[i].Counts = release.Counts{release.Waiting: 1}
+	}
 	same(t, "created", want, r)
 	same(t, "read", want, must[release.Release](t)(s.Release(t.Context(), r.ID)))
 	for i := range targets {
@@ -114,6 +118,8 @@ func steps(t *testing.T, s release.Store) {
 	want := next
 	want.Author, want.Digest, want.Concurrency, want.Preview, want.Revision, want.Needs = "ann", r.Digest, 4, 7, 2, got.Needs
 	want.Counts = release.Counts{release.AtWork: 1, release.Waiting: 1, release.Refused: 1}
+	want.Waves = slices.Clone(next.Waves)
+	want.Waves[0].Counts, want.Waves[1].Counts = release.Counts{release.AtWork: 1}, release.Counts{release.Waiting: 1}
 	same(t, "saved", want, got)
 	same(t, "needs", 0, len(got.Needs))
 	read := must[release.Release](t)(s.Release(t.Context(), r.ID))
@@ -122,6 +128,13 @@ func steps(t *testing.T, s release.Store) {
 	moved.Wave, moved.Base, moved.Catalog, moved.Revision = 1, targets[0].Base, targets[0].Catalog, 2
 	same(t, "what changed", []release.Target{moved}, must[[]release.Target](t)(s.Targets(t.Context(), r.ID, release.TargetPage{Limit: 10, Since: 1})))
 	same(t, "entries", 2, len(must[[]release.Entry](t)(s.Entries(t.Context(), r.ID))))
+	// A step that moves no target leaves what was counted, whatever it says of it.
+	silent := got
+	silent.Waves, silent.Counts = slices.Clone(got.Waves), release.Counts{}
+	silent.Waves[0].Counts, silent.Waves[1].Counts = nil, nil
+	still := must[release.Release](t)(s.SaveRelease(t.Context(), release.Change{Base: 2, Release: silent}))
+	same(t, "what was counted", got.Waves, still.Waves)
+	same(t, "what was counted of all", got.Counts, still.Counts)
 
 	_, err := s.SaveRelease(t.Context(), release.Change{Base: 1, Release: r, Targets: targets[:1], Entries: []release.Entry{{Text: "never"}}})
 	isKind(t, "a step from what was", err, fault.Conflict)

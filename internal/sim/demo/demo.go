@@ -129,6 +129,7 @@ func (d *demo) keep(ctx context.Context) error {
 	if err := d.stage.console(ctx); err != nil {
 		return err
 	}
+	d.stage.sayf("A tour in four steps: TUTTI_DATA=%s %s console open --page '/?tour=1'", filepath.Join(d.stage.Dir, "data"), d.stage.Binary)
 	<-ctx.Done()
 	return nil
 }

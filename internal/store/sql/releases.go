@@ -60,7 +60,8 @@ func textsOf(r release.Release) (t releaseTexts, err error) {
 
 // CreateRelease implements release.Store.
 func (s *Releases) CreateRelease(ctx context.Context, r release.Release, targets []release.Target, entries []release.Entry) (release.Release, error) {
-	r.Counts, r.Revision = release.Count(targets), 1
+	r.Tally(release.CountWaves(targets))
+	r.Revision = 1
 	t, err := textsOf(r)
 	if err != nil {
 		return r, explain(err, "create a release")
@@ -115,10 +116,6 @@ func (s *Releases) OpenReleases(ctx context.Context) ([]release.Release, error) 
 // SaveRelease implements release.Store.
 func (s *Releases) SaveRelease(ctx context.Context, c release.Change) (now release.Release, err error) {
 	id := c.Release.ID
-	t, err := textsOf(c.Release)
-	if err != nil {
-		return now, explain(err, "save release %d", id)
-	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		before, err := scanRelease(q.row(ctx, "SELECT "+releaseColumns+" FROM releases WHERE id = $1"+s.dialect.forUpdate, id))
 		if err != nil {
@@ -133,25 +130,24 @@ func (s *Releases) SaveRelease(ctx context.Context, c release.Change) (now relea
 		if err := putEntries(ctx, q, id, c.Entries); err != nil {
 			return err
 		}
-		counts := before.Counts
+		r := c.Release
+		r.Options = before.Options
+		r.MaxFailures = c.Release.MaxFailures
+		r.Counted(before)
 		if len(c.Targets) > 0 {
-			if counts, err = countTargets(ctx, q, id); err != nil {
+			waves, err := countTargets(ctx, q, id)
+			if err != nil {
 				return err
 			}
+			r.Tally(waves)
 		}
-		text, err := json.Marshal(counts)
-		if err != nil {
-			return err
-		}
-		r, options := c.Release, before.Options
-		options.MaxFailures = r.MaxFailures
-		kept, err := json.Marshal(options)
+		t, err := textsOf(r)
 		if err != nil {
 			return err
 		}
 		now, err = scanRelease(q.row(ctx, `UPDATE releases SET options = $1, state = $2, hold = $3, held_until = $4, reason = $5, killed = $6, wave = $7, waves = $8,
 			needs = $9, counts = $10, revision = $11, started_at = $12, ended_at = $13 WHERE id = $14 RETURNING `+releaseColumns,
-			string(kept), r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, string(text), c.Base+1,
+			t.options, r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, t.counts, c.Base+1,
 			micros(r.StartedAt), micros(r.EndedAt), id))
 		return err
 	})

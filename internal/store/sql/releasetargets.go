@@ -74,16 +74,19 @@ func (s *Releases) Targets(ctx context.Context, id int64, page release.TargetPag
 	return list, explain(err, "read the targets of release %d", id)
 }
 
-func countTargets(ctx context.Context, q querier, id int64) (release.Counts, error) {
-	counts := release.Counts{}
+// countTargets counts a release's targets by wave and state.
+func countTargets(ctx context.Context, q querier, id int64) (map[int]release.Counts, error) {
+	waves := map[int]release.Counts{}
 	_, err := collect(ctx, q, func(row scanner) (none struct{}, err error) {
 		var state release.Standing
-		var n int
-		err = row.Scan(&state, &n)
-		counts[state] = n
+		var wave, n int
+		if err = row.Scan(&wave, &state, &n); waves[wave] == nil {
+			waves[wave] = release.Counts{}
+		}
+		waves[wave][state] = n
 		return none, err
-	}, "SELECT state, COUNT(*) FROM release_targets WHERE release_id = $1 GROUP BY state", id)
-	return counts, err
+	}, "SELECT wave, state, COUNT(*) FROM release_targets WHERE release_id = $1 GROUP BY wave, state", id)
+	return waves, err
 }
 
 // GivenBy is the nodes that have kept generations of a release, by name.

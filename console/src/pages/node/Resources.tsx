@@ -4,9 +4,10 @@ import { useAsk } from '../../data/query';
 import { useSearch } from '../../routes/router';
 import { DataTable, type Column } from '../../ui/DataTable';
 import { Find } from '../../ui/filters';
-import { Modal } from '../../ui/kit';
+import { Modal, SegmentedControl } from '../../ui/kit';
 import { Coming, Empty, Failure, Place, Time } from '../../ui/parts';
 import { count, visible } from '../../ui/words';
+import { Picture } from './Picture';
 
 const nameOf = (r: Resource) => `${r.type}[${r.title}]`;
 
@@ -31,8 +32,36 @@ const columns = (open: (r: Resource) => void): Column<Resource>[] => [
   },
 ];
 
-/** The resources of the node's newest catalog. */
+/** The node's newest catalog: its resources, or what waits for what in it. */
 export default function Resources({ name }: { name: string }) {
+  const [search, change] = useSearch();
+  const drawn = search.view === 'graph' || search.view === 'table';
+  return (
+    <>
+      <SegmentedControl
+        aria-label="How it is shown"
+        size="xs"
+        style={{ alignSelf: 'flex-start' }}
+        data={[
+          { value: 'list', label: 'List' },
+          { value: 'graph', label: 'Graph' },
+          { value: 'table', label: 'Order' },
+        ]}
+        value={drawn ? search.view! : 'list'}
+        onChange={(view) => change({ view: view === 'list' ? '' : view, open: '', near: '', box: '' })}
+      />
+      {drawn ? (
+        <div className="page-scroll">
+          <Picture name={name} show="catalog" table={search.view === 'table'} />
+        </div>
+      ) : (
+        <List name={name} />
+      )}
+    </>
+  );
+}
+
+function List({ name }: { name: string }) {
   const [search, change] = useSearch();
   const catalog = useAsk('node.catalog', { name });
   const [shown, setShown] = useState<Resource>();

@@ -1,10 +1,11 @@
 import type { FailedResource, NodeReasons, SkippedResource } from '../../api/client';
 import { useAsk } from '../../data/query';
-import { Link, nodeAddress } from '../../routes/router';
-import { Group, Stack, Text, Title } from '../../ui/kit';
+import { Link, nodeAddress, useSearch } from '../../routes/router';
+import { Group, SegmentedControl, Stack, Text, Title } from '../../ui/kit';
 import { Coming, Empty, Failure, State, Time } from '../../ui/parts';
 import { many, visible } from '../../ui/words';
 import { CodeAt } from '../change/CodeAt';
+import { Picture } from './Picture';
 
 /** Why the node is red: what failed first, what was skipped for it, and when it was well. */
 export default function Status({ name }: { name: string }) {
@@ -47,6 +48,8 @@ function Broken({ error, environment }: { error: NonNullable<NodeReasons['compil
 }
 
 function Red({ why }: { why: NodeReasons }) {
+  const [search, change] = useSearch();
+  const drawn = search.view === 'graph' || search.view === 'table';
   const failed = why.failed ?? [];
   const skipped = why.skipped ?? [];
   const below = new Map<string, SkippedResource[]>();
@@ -75,8 +78,23 @@ function Red({ why }: { why: NodeReasons }) {
           <CodeAt {...code} file={line.file} line={line.line} opened={failed.length === 0 && i === 0} />
         </div>
       ))}
-      {first && <Failed failure={first} below={below} code={code} opened />}
-      {rest.length > 0 && (
+      {first && <Failed failure={first} below={drawn ? new Map() : below} code={code} opened />}
+      {failed.length > 0 && (
+        <SegmentedControl
+          aria-label="How it is shown"
+          size="xs"
+          my="xs"
+          data={[
+            { value: 'tree', label: 'Tree' },
+            { value: 'graph', label: 'Graph' },
+            { value: 'table', label: 'Table' },
+          ]}
+          value={drawn ? search.view! : 'tree'}
+          onChange={(view) => change({ view: view === 'tree' ? '' : view, open: '', near: '', box: '' })}
+        />
+      )}
+      {drawn && <Picture name={why.node} show="failed" table={search.view === 'table'} {...code} />}
+      {!drawn && rest.length > 0 && (
         <>
           <Title order={3} fz="sm" mt="md" mb={4}>
             Then
@@ -88,7 +106,7 @@ function Red({ why }: { why: NodeReasons }) {
           </Stack>
         </>
       )}
-      {(below.get('') ?? []).length > 0 && (
+      {!drawn && (below.get('') ?? []).length > 0 && (
         <>
           <Title order={3} fz="sm" mt="md">
             Skipped; the catalog that is known does not say for which one
@@ -96,12 +114,12 @@ function Red({ why }: { why: NodeReasons }) {
           <Tree because="" below={below} code={code} />
         </>
       )}
-      {why.skipped_count > skipped.length && (
+      {!drawn && why.skipped_count > skipped.length && (
         <Text size="sm" mt="xs">
           and {why.skipped_count - skipped.length} more
         </Text>
       )}
-      {why.other_catalog && (
+      {!drawn && why.other_catalog && (
         <Text size="sm" c="dimmed" mt="xs">
           The node has another catalog by now: what waited for what is taken from that one.
         </Text>
