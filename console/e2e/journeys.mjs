@@ -508,7 +508,11 @@ await journey('a task has a form made of what it says of itself', async () => {
   await page.waitForURL(/\/jobs\/\d+/);
   await page.locator('h1').getByText('finished').waitFor({ timeout: 30_000 });
   await page.goto(`${page.url()}?view=output`);
-  await page.getByText('reload').first().waitFor();
+  await page
+    .getByRole('region', { name: /^Output of/ })
+    .first()
+    .getByText('reload')
+    .waitFor();
   await page.goto(`${base}/tasks/web%3A%3Arestart?view=jobs`);
   await page.getByRole('table', { name: /Jobs/ }).getByRole('link').first().waitFor();
 });

@@ -310,6 +310,10 @@ func offerFreezes(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.FreezeList, nothing, func(f api.Freeze) string { return about(f.Name) })(ctx, a, q)
 }
 
+func offerSavedQueries(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.QueryList, nothing, func(s api.SavedQuery) string { return about(s.Name, s.Description) })(ctx, a, q)
+}
+
 func offerNoiseRules(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.NoiseList, nothing, func(n api.NoiseRule) string { return about(n.Name, n.Why) })(ctx, a, q)
 }

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -37,9 +34,8 @@ var queryList = verb[api.Nothing]{
 
 var queryShow = verb[api.SavedQueryRequest]{
 	use: "show NAME", short: "Show a saved query", example: "  tutti query show failed",
-	complete: completeSaved,
-	into:     func(in *api.SavedQueryRequest, args []string) { in.Saved = args[0] },
-	run:      shows(api.QueryShow, printSaved),
+	into: func(in *api.SavedQueryRequest, args []string) { in.Saved = args[0] },
+	run:  shows(api.QueryShow, printSaved),
 }
 
 func printSaved(to print.Printer, q api.SavedQuery) error {
@@ -78,18 +74,23 @@ With --private only the owner sees it, too.`,
 
 var queryDelete = verb[api.SavedQueryRequest]{
 	use: "delete NAME", short: "Delete a saved query of your own", example: "  tutti query delete failed",
-	aliases:  []string{"remove"},
-	complete: completeSaved,
-	into:     func(in *api.SavedQueryRequest, args []string) { in.Saved = args[0] },
-	run:      does(api.QueryRemove, func(in *api.SavedQueryRequest) string { return fmt.Sprintf("The saved query %s is deleted", in.Saved) }),
+	aliases: []string{"remove"},
+	destroys: func(ctx context.Context, c *call, in *api.SavedQueryRequest) (string, error) {
+		q, err := ask(ctx, c.app, api.QueryShow, *in)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("delete the saved query %s: %s", q.Name, print.Shortened(print.OneLine(q.Query), 200)), nil
+	},
+	into: func(in *api.SavedQueryRequest, args []string) { in.Saved = args[0] },
+	run:  does(api.QueryRemove, func(in *api.SavedQueryRequest) string { return fmt.Sprintf("The saved query %s is deleted", in.Saved) }),
 }
 
 type queryAskInput struct{ total bool }
 
 var queryAsk = verb[queryAskInput]{
 	use: "ask NAME", short: "Ask the inventory a saved query", example: "  tutti query ask failed -o csv",
-	prints:   aList,
-	complete: completeSaved,
+	prints: aList,
 	flags: func(f flagSet, in *queryAskInput) {
 		f.BoolVar(&in.total, "total", false, "say how many rows there are without limit and offset")
 	},
@@ -124,24 +125,4 @@ var queryWords = verb[queryWordsInput]{
 			Empty:   fmt.Sprintf("Nothing may follow %.80q: it is whole, or there is a mistake in it.", c.args[0]),
 		})
 	},
-}
-
-// completeSaved offers the names of saved queries.
-func completeSaved(a *app) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		list, err := ask(completing(cmd), a, api.QueryList, api.Nothing{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
-		for _, q := range list.Items {
-			if strings.HasPrefix(q.Name, begun) {
-				names = append(names, q.Name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
 }

@@ -47,13 +47,20 @@ const colours = HighlightStyle.define([
   { tag: tags.propertyName, class: 'query-field' },
 ]);
 
-/** What is typed over a selection is put in as text: by itself the browser keeps its colours, in styles that the page's policy forbids. */
+/** What is typed is put in as text: by itself the browser may keep the colours around it, in styles that the page's policy forbids. */
 const plainly = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     const { main } = view.state.selection;
-    if (event.inputType !== 'insertText' || event.data === null || view.composing || main.empty) return false;
-    view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+    const text = event.data;
+    if (event.inputType !== 'insertText' || text === null || view.composing) return false;
     event.preventDefault();
+    const typed = () =>
+      view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
+    // Others may have something to say of it: a bracket comes with its other half.
+    const taken = view.state
+      .facet(EditorView.inputHandler)
+      .some((handle) => handle(view, main.from, main.to, text, typed));
+    if (!taken) view.dispatch(typed());
     return true;
   },
 });
