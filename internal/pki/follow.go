@@ -215,7 +215,7 @@ func openShared(ctx context.Context, cfg Config, store Store) (*ca, *journal, er
 		}
 		return nil, nil, err
 	}
-	return root, j, share(ctx, cfg, store, root, j, kept)
+	return root, j, share(ctx, cfg, store, j, kept)
 }
 
 // takeShared writes down the CA and its journal as the store has them. The file with the key comes last: with it the directory counts.
@@ -270,7 +270,7 @@ func catchUpBefore(ctx context.Context, dir string, root *ca, store Store) error
 }
 
 // share gives the store what others need of a CA and its journal, unless it has that.
-func share(ctx context.Context, cfg Config, store Store, root *ca, j *journal, kept []byte) error {
+func share(ctx context.Context, cfg Config, store Store, j *journal, kept []byte) error {
 	if u := j.unsettled; u != nil {
 		if err := store.ChangeCA(ctx, *u); err != nil {
 			return err

@@ -81,7 +81,7 @@ const madeFile = "server-made.txt"
 func (s *ServerCertificates) made() (map[string]bool, error) {
 	content, err := readFile(filepath.Join(s.dir, madeFile))
 	numbers := map[string]bool{}
-	for _, number := range strings.Fields(string(content)) {
+	for number := range strings.FieldsSeq(string(content)) {
 		numbers[number] = true
 	}
 	return numbers, err

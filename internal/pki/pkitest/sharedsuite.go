@@ -31,6 +31,7 @@ func journalOf(t *testing.T, s pki.Store, from int64) (all string) {
 }
 
 func journalKept(t *testing.T, s pki.Store) {
+	t.Helper()
 	at := func(seq int64) pki.Anchor { return pki.Anchor{Identity: "a", Seq: seq, Chain: fmt.Sprint("c", seq)} }
 	must(t, s.RestateCA(t.Context(), at(3), nil))
 	if got := journalOf(t, s, 0); got != "" {
@@ -68,6 +69,7 @@ func journalKept(t *testing.T, s pki.Store) {
 }
 
 func holdOne(t *testing.T, s pki.Store) {
+	t.Helper()
 	var inside atomic.Int64
 	done := make(chan error, 4)
 	for range cap(done) {

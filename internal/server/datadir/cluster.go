@@ -16,7 +16,7 @@ import (
 const ClusterKeyVariable = "TUTTI_CLUSTER_KEY"
 
 // clusterSecrets is the purpose of that key.
-const clusterSecrets = "tutti cluster secrets 1"
+const clusterSecrets = "tutti cluster secrets 1" //nolint:gosec // it says what the key is good for
 
 // maxKeyBytes is more than a file with a key needs.
 const maxKeyBytes = 1 << 10
@@ -55,11 +55,11 @@ func ClusterKey(file string) (Seal, error) {
 
 // Fingerprint tells keys apart, and says nothing else of them.
 func (s Seal) Fingerprint() string {
-	print, err := s.Derived("tutti fingerprint 1")
+	derived, err := s.Derived("tutti fingerprint 1")
 	if err != nil {
 		return "unknown"
 	}
-	return hex.EncodeToString(print[:6])
+	return hex.EncodeToString(derived[:6])
 }
 
 // Secrets are what several servers share.

@@ -29,7 +29,7 @@ func TestSettingsOfSeveralServers(t *testing.T) {
 		"on SQLite":                    {func(c *Config) { c.Database = "" }, "setting cluster: SQLite has one server; for several, keep records in PostgreSQL"},
 		"content in the directory":     {func(c *Config) { c.Blobs = "" }, "setting cluster: content in the data directory is one server's; for several, keep it in an S3 store"},
 		"a key in no absolute path":    {func(c *Config) { c.ClusterKeyFile = "cluster.key" }, "setting cluster_key_file"},
-		"a role that there is not":     {func(c *Config) { c.Roles = []string{"compilr"} }, `setting roles: "compilr" is none of api, broker, compiler, content, ca, scheduler`},
+		"a role that there is not":     {func(c *Config) { c.Roles = []string{"compiling"} }, `setting roles: "compiling" is none of api, broker, compiler, content, ca, scheduler`},
 		"a part of the front":          {func(c *Config) { c.Roles = []string{Broker, Compiler} }, "setting roles: api, broker, content, ca go together so far"},
 		"one that is alone has a role": {func(c *Config) { *c = Default(); c.Roles = []string{Compiler} }, "setting roles: a server that is alone does everything"},
 	} {
