@@ -58,6 +58,7 @@ var ranks = map[string]int{
 	"internal/facts/factqueue":  10,
 	"internal/cas/filebucket":   10,
 	"internal/inventory":        10,
+	"internal/inventory/saved":  10,
 	"internal/job":              10,
 	"internal/job/memo":         10,
 	"internal/pki":              10,

@@ -198,6 +198,7 @@ type UserCreateRequest struct {
 type UserEditRequest struct {
 	User     string    `path:"user"`
 	Roles    *[]string `json:"roles,omitempty"`
+	HadRoles *[]string `json:"had_roles,omitempty"` // those that Roles are based on: if the user has others by now, nothing is changed
 	Disabled *bool     `json:"disabled,omitempty"`
 	Unlock   bool      `json:"unlock,omitempty"` // forget failed logins
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -18,11 +19,31 @@ var (
 		Name: "query.run", Method: http.MethodPost, Path: "/query", Permission: fleet.QueryRun, Kind: Question,
 		Summary: "Ask the inventory a question in PQL or in PuppetDB's AST language",
 	}
+	QueryWords = Op[QueryWordsRequest, QueryWordList]{
+		Name: "query.words", Method: http.MethodGet, Path: "/query-words", Permission: fleet.QueryRun, Kind: Question,
+		Summary: "List what may follow the beginning of a query, or of a condition on nodes",
+	}
+	QueryList = Op[Nothing, List[SavedQuery]]{
+		Name: "query.list", Method: http.MethodGet, Path: "/queries", Permission: fleet.QueryRun, Kind: Question,
+		Summary: "List the saved queries by name: those that are shared, and the caller's own",
+	}
+	QueryShow = Op[SavedQueryRequest, SavedQuery]{
+		Name: "query.show", Method: http.MethodGet, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Question,
+		Summary: "Show a saved query",
+	}
+	QuerySave = Op[QuerySaveRequest, SavedQuery]{
+		Name: "query.save", Method: http.MethodPut, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Act,
+		Summary: "Save a query under a name; only its owner can change it",
+	}
+	QueryRemove = Op[SavedQueryRequest, SavedQuery]{
+		Name: "query.remove", Method: http.MethodDelete, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Act,
+		Summary: "Remove a saved query of one's own",
+	}
 )
 
 // queryOperations is the operations of this file, in the order of the reference.
 func queryOperations() []Operation {
-	return listed(ResourceVariants, QueryRun)
+	return listed(ResourceVariants, QueryRun, QueryWords, QueryList, QueryShow, QuerySave, QueryRemove)
 }
 
 // ResourceVariantsRequest asks how a resource differs over the fleet.
@@ -52,6 +73,7 @@ type ResourceVariant struct {
 type QueryRequest struct {
 	Query string `json:"query"`           // PQL, or JSON of the AST language
 	Total bool   `json:"total,omitempty"` // also count the rows without limit and offset
+	Most  int    `json:"most,omitempty"`  // end after so many rows, and say whether there are more; 0: all come
 }
 
 // QueryAnswer is what the inventory answers. It comes as it is found, its members in
@@ -60,5 +82,47 @@ type QueryAnswer struct {
 	Columns []string          `json:"columns"`
 	Total   *int64            `json:"total,omitempty"`   // if it was asked for
 	Rows    []json.RawMessage `json:"rows"`              // objects with those columns
+	More    bool              `json:"more,omitempty"`    // there are more rows than were asked for
 	Problem *Problem          `json:"problem,omitempty"` // why the rows ended early; without it they are all
+}
+
+// QueryWordsRequest is the beginning of a query, up to where somebody writes.
+type QueryWordsRequest struct {
+	Text      string `query:"text"`
+	Condition bool   `query:"condition"` // it is the beginning of a condition on nodes
+}
+
+// QueryWordList is what may stand where a query ends.
+type QueryWordList struct {
+	Begun string      `json:"begun"` // the end of the text, which a word takes the place of
+	Words []QueryWord `json:"words"`
+}
+
+// QueryWord is one thing that may stand there.
+type QueryWord struct {
+	Text string `json:"text"`
+	Kind string `json:"kind"` // entity, field, function, operator, word
+}
+
+// SavedQueryRequest names a saved query.
+type SavedQueryRequest struct {
+	Saved string `path:"saved"`
+}
+
+// QuerySaveRequest saves a query.
+type QuerySaveRequest struct {
+	Saved       string `path:"saved"`
+	Query       string `json:"query"` // PQL, or JSON of the AST language
+	Description string `json:"description,omitempty"`
+	Private     bool   `json:"private,omitempty"` // nobody else sees it
+}
+
+// SavedQuery is a question that has a name.
+type SavedQuery struct {
+	Name        string    `json:"name"`
+	Query       string    `json:"query"`
+	Description string    `json:"description,omitempty"`
+	Private     bool      `json:"private,omitempty"`
+	Owner       string    `json:"owner"`
+	ChangedAt   time.Time `json:"changed_at"`
 }

@@ -12,6 +12,12 @@ type PageRequest struct {
 	Limit int    `query:"limit"` // 1 to 1000; 0 means 100
 }
 
+// TextPlace is a place in a text that somebody wrote.
+type TextPlace struct {
+	Line   int `json:"line"`   // from 1
+	Column int `json:"column"` // from 1, in characters
+}
+
 // Problem is the body of every error answer.
 type Problem struct {
 	Kind       string `json:"kind"`           // of fault.Kind
@@ -20,5 +26,6 @@ type Problem struct {
 	RequestID  string `json:"request_id,omitempty"`
 	RetryAfter int64  `json:"retry_after,omitempty"` // seconds
 
+	Place *TextPlace `json:"place,omitempty"` // in a query or condition: where it is wrong
 	Check *CodeCheck `json:"check,omitempty"` // of code that was refused for its mistakes
 }

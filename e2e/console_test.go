@@ -41,6 +41,21 @@ node default {
 }
 `
 
+// consoleTask is a task of the code: its form has one field of each kind.
+const consoleTask = `{
+  "description": "Restarts the web server, or has it read its configuration again",
+  "supports_noop": true,
+  "parameters": {
+    "action": {"type": "Enum[restart, reload]", "description": "What to do"},
+    "wait": {"type": "Optional[Integer[0, 60]]", "description": "Seconds before it is done"},
+    "force": {"type": "Optional[Boolean]"},
+    "note": {"type": "Optional[String]", "description": "For the log of the web server"},
+    "vhosts": {"type": "Optional[Array[String]]"},
+    "password": {"type": "Optional[String[8]]", "sensitive": true}
+  }
+}
+`
+
 // nextConsoleCode changes the file, drops the service, adds a user, warns of something, and does not compile for one node.
 const nextConsoleCode = `class app {
   file { '/srv/app.conf':
@@ -74,6 +89,9 @@ func startConsole(t *testing.T, names []string) *consoleWorld {
 	s := startServer(t, "--autosign", "list", "--autosign-list", "*.example.test", "--console-listen", "127.0.0.1:0", "--console-plain")
 	code, next, broken := filepath.Join(t.TempDir(), "code"), filepath.Join(t.TempDir(), "next"), filepath.Join(t.TempDir(), "broken")
 	write(t, filepath.Join(code, "manifests", "site.pp"), consoleCode)
+	write(t, filepath.Join(code, "modules", "web", "tasks", "restart.json"), consoleTask)
+	write(t, filepath.Join(code, "modules", "web", "tasks", "restart.sh"), "#!/bin/sh\ncat\n")
+	write(t, filepath.Join(code, "modules", "web", "tasks", "status.sh"), "#!/bin/sh\nsystemctl is-active nginx\n")
 	write(t, filepath.Join(next, "manifests", "site.pp"), nextConsoleCode)
 	write(t, filepath.Join(broken, "manifests", "app.pp"), "class app {\n  file { '/srv/app.conf'\n}\n")
 	s.tutti(t, "code", "deploy", "--no-check", "production", code)

@@ -356,6 +356,217 @@ await journey('which values a fact has, and the nodes that have one', async () =
   await page.getByRole('table', { name: /Nodes, \d+ rows?\./ }).waitFor();
 });
 
+const webs = 'name ~ "^sim-000"';
+
+await journey('a group is made, changed, explained, and its nodes are pinned', async () => {
+  await page.goto(`${base}/groups`);
+  await page.getByRole('button', { name: 'New group…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Web servers');
+  await dialog.getByRole('textbox', { name: 'Rule' }).fill('name ~');
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByRole('alert').waitFor();
+  forgive(400);
+  await dialog.getByRole('textbox', { name: 'Rule' }).fill(webs);
+  await dialog.getByRole('button', { name: 'Add a variable' }).click();
+  await dialog.getByRole('textbox', { name: 'Variable', exact: true }).fill('tier');
+  await dialog.getByRole('textbox', { name: 'Value of tier' }).fill('gold');
+  await dialog.getByText(`tutti group create 'Web servers' --rule '${webs}' --variable tier=gold`).waitFor();
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.waitForURL(/groups\/Web/);
+  await page.getByText('$tier = gold').waitFor();
+  await page.getByRole('link', { name: '9 nodes' }).waitFor();
+
+  await page.getByRole('button', { name: 'Change…' }).click();
+  await dialog.getByRole('textbox', { name: 'What it is for' }).fill('they answer browsers');
+  await dialog.getByText("tutti group edit 'Web servers' --description 'they answer browsers'").waitFor();
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await page.getByText('they answer browsers').waitFor();
+
+  await page.getByRole('button', { name: 'Pin…' }).click();
+  await dialog.getByRole('textbox', { name: 'Nodes' }).fill(red);
+  await dialog.getByText(`tutti group edit 'Web servers' --pin ${red}`).waitFor();
+  await dialog.getByRole('button', { name: 'Pin', exact: true }).click();
+  await page.getByText('Nodes', { exact: true }).last().click();
+  await page.getByRole('table', { name: /Nodes of the group, 10 rows/ }).waitFor();
+  await page.getByRole('link', { name: `Explain ${red}` }).click();
+  const values = page.getByRole('table', { name: 'Values of the node' });
+  await values.getByRole('row', { name: /\$tier.*gold.*Web servers.*used/ }).waitFor();
+  await page.getByRole('table', { name: 'Groups of the node' }).getByText('in, pinned').waitFor();
+  await page.goto(`${base}/groups/Web%20servers?view=nodes`);
+  await page.getByRole('button', { name: `Unpin… ${red}` }).click();
+  await dialog.getByText(`tutti group edit 'Web servers' --unpin ${red}`).waitFor();
+  await dialog.getByRole('button', { name: 'Unpin', exact: true }).click();
+  await page.getByRole('table', { name: /Nodes of the group, 9 rows/ }).waitFor();
+});
+
+await journey('two people change a group, and the second is told', async () => {
+  await page.goto(`${base}/groups/Web%20servers`);
+  await page.getByRole('button', { name: 'Change…' }).click();
+  const dialog = page.getByRole('dialog');
+  const theirs = await admin.context.newPage();
+  await theirs.goto(`${base}/groups/Web%20servers`);
+  await theirs.getByRole('button', { name: 'Change…' }).click();
+  await theirs.getByRole('dialog').getByRole('textbox', { name: 'What it is for' }).fill('first');
+  await theirs.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
+  await theirs.getByText('first').waitFor();
+  await theirs.close();
+  await dialog.getByRole('textbox', { name: 'What it is for' }).fill('second');
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByRole('alert').waitFor();
+  forgive(409);
+  await page.reload();
+  await page.getByText('first').waitFor();
+});
+
+await journey('groups are below each other, and become what a file says', async () => {
+  await page.goto(`${base}/groups/Web%20servers`);
+  await page.getByRole('button', { name: 'New group below…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Canaries');
+  await dialog.getByText("tutti group create Canaries --parent 'Web servers'").waitFor();
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await page.waitForURL(/groups\/Canaries/);
+  await page.goto(`${base}/groups`);
+  const tree = page.getByRole('table', { name: /^Groups/ });
+  await tree.getByRole('link', { name: 'Canaries' }).waitFor();
+  await page.getByRole('button', { name: 'Groups below Web servers' }).click();
+  await tree.getByRole('link', { name: 'Canaries' }).waitFor({ state: 'detached' });
+
+  await page.goto(`${base}/groups?view=file`);
+  await page.getByRole('button', { name: 'Begin with the groups of now' }).click();
+  const file = page.getByRole('textbox', { name: 'What the groups are to be' });
+  await file.fill((await file.inputValue()).replace('gold', 'silver'));
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  await page.getByRole('list', { name: 'What changes' }).getByText('variables.tier').waitFor();
+  await page.getByRole('button', { name: 'Apply', exact: true }).click();
+  await page.getByText('Applied: 1 group changed').waitFor();
+  await page.goto(`${base}/groups/Canaries`);
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await dialog.getByText('tutti group delete Canaries').waitFor();
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('table', { name: /^Groups, 2 rows/ }).waitFor();
+  await page.goto(`${base}/groups/Web%20servers`);
+  await page.getByText('$tier = silver').waitFor();
+});
+
+await journey('a task has a form made of what it says of itself', async () => {
+  await page.goto(`${base}/tasks`);
+  await page.getByRole('link', { name: 'web::restart' }).click();
+  const run = page.getByRole('button', { name: 'Run…' });
+  assert.match((await run.getAttribute('aria-description')) ?? '', /action is missing/);
+  await page.getByLabel('action *').first().click();
+  await page.getByRole('option', { name: 'reload' }).click();
+  await page.getByRole('textbox', { name: 'wait' }).fill('90');
+  await page.getByText('wait: at most 60 is expected').waitFor();
+  await page.getByRole('textbox', { name: 'wait' }).fill('7');
+  await page.getByLabel('Give an empty text as note').check();
+  await page.getByRole('textbox', { name: 'password' }).fill('geheim-geheim');
+  await page.getByRole('textbox', { name: 'Condition' }).fill('certname ~ "^sim-000"');
+  const line = page.getByTestId('command').locator('code').last();
+  assert.equal(
+    await line.innerText(),
+    `tutti task run web::restart action=reload note= wait=7 --ask password --where 'certname ~ "^sim-000"'`,
+  );
+  await page.waitForURL(/p\.wait=7/);
+  assert.doesNotMatch(page.url(), /geheim/, 'no address has a secret');
+  await run.click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Failures allowed' }).fill('3');
+  await dialog.getByText(/--max-failures 3/).waitFor();
+  await dialog.getByRole('button', { name: 'Run on 9 nodes' }).click();
+  await page.waitForURL(/\/jobs\/\d+/);
+  await page.locator('h1').getByText('finished').waitFor({ timeout: 30_000 });
+  await page.goto(`${page.url()}?view=output`);
+  await page.getByText('reload').first().waitFor();
+  await page.goto(`${base}/tasks/web%3A%3Arestart?view=jobs`);
+  await page.getByRole('table', { name: /Jobs/ }).getByRole('link').first().waitFor();
+});
+
+await journey('an action that only reads is asked, and the same answers are together', async () => {
+  await page.goto(`${base}/actions`);
+  await page.getByRole('link', { name: 'service', exact: true }).click();
+  await page.getByRole('row', { name: /status.*reads only/ }).waitFor();
+  await page.getByRole('row', { name: /restart.*changes nodes/ }).waitFor();
+  await page.getByRole('link', { name: 'status' }).click();
+  await page
+    .getByRole('textbox', { name: /service/i })
+    .first()
+    .fill('ssh');
+  await page.getByText('All', { exact: true }).click();
+  await page.getByText('tutti action run service status service=ssh --all').waitFor();
+  await page.getByRole('button', { name: 'Ask' }).click();
+  const answers = page.getByRole('region', { name: 'Answers' });
+  await answers.getByText(`${total} of ${total} nodes answered`).waitFor();
+  await answers.getByText(`the same on ${total - 1} nodes`).waitFor();
+  await answers.getByRole('region', { name: /^Summary of/ }).waitFor();
+  await answers.getByText('unknown action').first().waitFor();
+  await page.goto(`${base}/actions?view=calls`);
+  await page.getByRole('table', { name: /Calls/ }).getByRole('button').first().click();
+  await page.getByRole('dialog').getByText('service status').waitFor();
+});
+
+await journey('an action that changes nodes is a job', async () => {
+  await page.goto(`${base}/actions/service?action=restart&p.service=ssh&by=nodes&nodes=${named}`);
+  await page.getByRole('button', { name: 'Run…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(`tutti action run service restart service=ssh --targets ${named}`).waitFor();
+  await dialog.getByRole('button', { name: 'Run on 1 node' }).click();
+  await page.waitForURL(/\/jobs\/\d+/);
+  await page
+    .locator('h1')
+    .getByText(/finished|failed/)
+    .waitFor({ timeout: 30_000 });
+});
+
+await journey('a query is written with help, asked, saved and found again', async () => {
+  await page.goto(`${base}/queries`);
+  const editor = page.getByRole('textbox', { name: 'Query' });
+  await editor.click();
+  await page.keyboard.type('nodes[cert');
+  await page
+    .getByRole('option', { name: /certname/ })
+    .first()
+    .click();
+  await page.keyboard.type(']{certnam ~ "^sim-000" }');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+Enter');
+  await page
+    .getByRole('alert')
+    .getByText(/certnam/)
+    .first()
+    .waitFor();
+  await page.locator('.cm-lintRange-error').getByText('certnam').waitFor();
+  forgive(400);
+  await editor.fill('nodes[certname, catalog_environment]{certname ~ "^sim-000" order by certname}');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('table', { name: /Answer, 9 rows/ }).waitFor();
+  await page.getByRole('link', { name: named }).waitFor();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  assert.equal((await saved).suggestedFilename(), 'query.csv');
+  await page.getByRole('button', { name: 'Save…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('webs');
+  await dialog.getByText(/^tutti query save webs 'nodes/).waitFor();
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved queries').click();
+  await page.goto(`${base}/queries`);
+  await page.getByRole('button', { name: 'Ask webs' }).click();
+  await page.getByRole('table', { name: /Answer, 9 rows/ }).waitFor();
+  await page.getByRole('link', { name: 'Run a task on them' }).click();
+  await page.getByRole('link', { name: 'web::status' }).click();
+  await page.getByText(/^tutti task run web::status --query 'nodes/).waitFor();
+});
+
+await journey('values are offered behind a comparison', async () => {
+  await page.goto(`${base}/queries`);
+  await page.getByRole('textbox', { name: 'Query' }).click();
+  await page.keyboard.type('inventory[certname]{facts.os.family = "R');
+  await page.getByRole('option', { name: /RedHat/ }).waitFor();
+  await page.keyboard.press('Escape');
+});
+
 await journey('pages that are not there, and things that are not', async () => {
   await page.goto(`${base}/nothing/here`);
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
@@ -386,6 +597,21 @@ const pages = [
   ['/jobs', 'Jobs'],
   ['job', ''],
   ['/events', 'Events'],
+  ['/tasks', 'Tasks'],
+  [`/tasks/web%3A%3Arestart?p.action=reload&where=${encodeURIComponent(`certname = "${named}"`)}`, 'web::restart'],
+  ['/tasks/web%3A%3Arestart?view=about', 'web::restart'],
+  ['/tasks/web%3A%3Arestart?view=jobs', 'web::restart'],
+  ['/actions', 'Actions'],
+  ['/actions/service', 'service'],
+  [`/actions/service?action=status&p.service=ssh&by=nodes&nodes=${named}`, /service status/],
+  ['/actions?view=calls', 'Actions'],
+  ['/queries', 'Queries'],
+  [`/queries?q=${encodeURIComponent('nodes[certname, latest_report_status]{order by certname}')}`, 'Queries'],
+  ['/queries?q=facts%7Bname%3D%22os%22%7D&view=json', 'Queries'],
+  ['/groups', 'Groups'],
+  [`/groups?view=explain&all=yes&node=${named}`, 'Groups'],
+  ['/groups/Web%20servers', 'Web servers'],
+  ['/groups/Web%20servers?view=nodes', 'Web servers'],
   ['/queue', 'Compile queue'],
   ['/policies', 'Policies and freezes'],
   ['/policies?view=freezes', 'Policies and freezes'],
@@ -465,6 +691,10 @@ await journey('a read-only role sees, and cannot act', async () => {
     ['/releases/2', 'Roll back…', 'release:create'],
     ['/previews/1', 'Release…', 'release:create'],
     ['/queue', 'Pause…', 'compile:pause'],
+    ['/groups', 'New group…', 'group:write'],
+    ['/groups/Web%20servers', 'Change…', 'group:write'],
+    ['/tasks/web%3A%3Astatus?by=all', 'Run…', 'task:run'],
+    ['/actions/service?action=status&p.service=ssh&by=all', 'Ask', 'action:ask'],
     ['/policies', 'New policy…', 'policy:write'],
     ['/certificates?name=new-1.waits.test', 'Forget…', 'certificate:write'],
   ]) {

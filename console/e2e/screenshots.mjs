@@ -25,6 +25,20 @@ const pages = {
   jobs: '/jobs',
   job: '/jobs/1',
   events: '/events',
+  groups: '/groups',
+  group: '/groups/Web%20servers',
+  'group-nodes': '/groups/Web%20servers?view=nodes',
+  explain: `/groups?view=explain&all=yes&node=${red}`,
+  'groups-file': '/groups?view=file',
+  tasks: '/tasks',
+  task: '/tasks/web%3A%3Arestart?p.action=reload&where=certname%20~%20%22%5Esim-000%22',
+  'task-about': '/tasks/web%3A%3Arestart?view=about',
+  actions: '/actions',
+  module: '/actions/service',
+  action: '/actions/service?action=status&p.service=ssh&by=all',
+  calls: '/actions?view=calls',
+  saved: '/queries',
+  query: `/queries?q=${encodeURIComponent('nodes[certname, latest_report_status, report_timestamp]{latest_report_status = "failed" or certname ~ "^sim-000" order by certname}')}`,
   queue: '/queue',
   policies: '/policies',
   certificates: '/certificates',
@@ -59,5 +73,21 @@ for (const [name, path] of Object.entries(pages)) {
   await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
   for (const size of sizes) await take(name, size);
 }
+// What comes of a question is no address: it is asked, and looked at.
+await page.goto(`${base}${pages.action}`);
+await page.getByRole('button', { name: 'Ask' }).click();
+await page.getByText(/answered in/).waitFor();
+for (const size of sizes) await take('answers', size);
+await page.goto(`${base}/groups/Web%20servers`);
+await page.getByRole('button', { name: 'Change…' }).click();
+await page.getByRole('dialog').waitFor();
+for (const size of sizes) await take('group-form', size);
+await page.goto(`${base}${pages.task}`);
+await page.getByRole('button', { name: 'Run…' }).click();
+await page.getByRole('dialog').getByText(/nodes/).first().waitFor();
+for (const size of sizes) await take('order', size);
+await page.goto(`${base}/queries?q=${encodeURIComponent('nodes[certnam]{}')}`);
+await page.locator('.cm-lintRange-error').waitFor();
+for (const size of sizes) await take('query-error', size);
 await context.close();
 await browser.close();

@@ -31,6 +31,8 @@ inventory, catalogs, resources, edges, collected (what nodes collected from
 others), reports, events, environments, packages, package_inventory, agents and
 modules (what each node's agent is and can do).
 
+A query that is asked often is saved under a name, for oneself or for all: see save, list, show, ask and delete.
+
 -o json prints an array, as ` + "`puppet query`" + ` does; -o jsonl one row a line.`,
 	example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
   tutti query 'inventory[certname]{facts.os.family = "Debian" and resources{type = "Class" and title = "Role::Web"}}'
@@ -38,6 +40,7 @@ modules (what each node's agent is and can do).
   tutti query @failed.pql -o json
   tutti query --explain 'nodes{certname != "a"}'`,
 	complete: completeQuery,
+	below:    []declared{querySave, queryList, queryShow, queryDelete, queryAsk, queryWords},
 	flags: func(f flagSet, in *queryCommandInput) {
 		f.BoolVar(&in.explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
 		f.BoolVar(&in.total, "total", false, "say how many rows there are without limit and offset")
@@ -163,12 +166,10 @@ const pqlDirective = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirecti
 
 // completed is the text with each suggestion instead of the word that is begun.
 func completed(text string, suggestions []pql.Suggestion) []string {
-	typed := strings.LastIndexFunc(text, func(r rune) bool {
-		return r != '_' && r != '?' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
+	before := strings.TrimSuffix(text, pql.Begun(text))
 	var out []string
 	for _, s := range suggestions {
-		out = append(out, text[:typed+1]+s.Text)
+		out = append(out, before+s.Text)
 	}
 	return out
 }

@@ -129,8 +129,9 @@ func typesScript(t *testing.T) string {
 
 func operationsScript(t *testing.T) string {
 	t.Helper()
+	doc := openAPI(t)
 	byName := map[string]described{}
-	for _, methods := range openAPI(t).Paths {
+	for _, methods := range doc.Paths {
 		for _, one := range methods {
 			byName[one.Name] = one
 		}
@@ -138,10 +139,17 @@ func operationsScript(t *testing.T) string {
 	var types, table strings.Builder
 	for _, op := range api.Operations() {
 		d := byName[op.Name]
+		body := bodyOf(d)
 		request := []string{}
 		var query []string
+		path := op.Path
 		for _, p := range d.Parameters {
-			request = append(request, key(p.Name, p.In != "path")+": "+p.Schema.script())
+			name := p.Name
+			if _, twice := doc.Components.Schemas[body].Properties[name]; twice && p.In == "path" { // the address and the body each have one
+				name = "path." + name
+				path = strings.ReplaceAll(path, "{"+p.Name+"}", "{"+name+"}")
+			}
+			request = append(request, key(name, p.In != "path")+": "+p.Schema.script())
 			if p.In == "query" {
 				query = append(query, p.Name)
 			}
@@ -150,10 +158,8 @@ func operationsScript(t *testing.T) string {
 		if len(request) == 0 {
 			kind = "Record<never, never>"
 		}
-		if d.Body != nil {
-			if body, ok := d.Body.Content["application/json"]; ok {
-				kind += " & " + body.Schema.script()
-			}
+		if body != "" {
+			kind += " & " + body
 		}
 		answer := "void"
 		if d.Event != nil {
@@ -163,13 +169,13 @@ func operationsScript(t *testing.T) string {
 		}
 		fmt.Fprintf(&types, "  %q: { request: %s; response: %s };\n", op.Name, kind, answer)
 		fmt.Fprintf(&table, "  %q: { method: %q, path: %q, permission: %q, act: %t, query: %s },\n",
-			op.Name, op.Method, op.Path, string(op.Permission), op.Kind == api.Act, quoted(query))
+			op.Name, op.Method, path, string(op.Permission), op.Kind == api.Act, quoted(query))
 	}
 	return scriptHead + `import type * as T from './types';
 
 /** Requests and answers by the name of the operation; of a stream, the answer is one event. */
 export interface Operations {
-` + qualified(types.String(), slices.Collect(maps.Keys(openAPI(t).Components.Schemas))) + `}
+` + qualified(types.String(), slices.Collect(maps.Keys(doc.Components.Schemas))) + `}
 
 export const prefix = '` + api.Prefix + `';
 
@@ -179,6 +185,18 @@ export const operations: Record<
   { method: string; path: string; permission: string; act: boolean; query: string[] }
 > = {
 ` + table.String() + "};\n"
+}
+
+// bodyOf is the type of an operation's body; empty: it has none.
+func bodyOf(d described) string {
+	if d.Body == nil {
+		return ""
+	}
+	content, ok := d.Body.Content["application/json"]
+	if !ok {
+		return ""
+	}
+	return content.Schema.script()
 }
 
 // qualified writes T. before the names of types.

@@ -136,11 +136,11 @@ var userEdit = verb[userEditInput]{
 			request.Disabled = &in.disable
 		}
 		if len(in.add)+len(in.remove) > 0 {
-			roles, err := changedRoles(ctx, c.app, c.args[0], in.add, in.remove)
+			had, roles, err := changedRoles(ctx, c.app, c.args[0], in.add, in.remove)
 			if err != nil {
 				return err
 			}
-			request.Roles = &roles
+			request.HadRoles, request.Roles = &had, &roles
 		}
 		return showAnswer(ctx, c.app, api.UserEdit, request, printUser)
 	},
@@ -165,19 +165,19 @@ func lossOfRights(ctx context.Context, c *call, in *userEditInput) (string, erro
 	return text, nil
 }
 
-// changedRoles is what the user's roles will be.
-func changedRoles(ctx context.Context, a *app, name string, add, remove []string) ([]string, error) {
+// changedRoles is what the user's roles are, and what they will be.
+func changedRoles(ctx context.Context, a *app, name string, add, remove []string) (had, roles []string, err error) {
 	user, err := ask(ctx, a, api.UserShow, api.UserRequest{User: name})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, role := range remove {
 		if !slices.Contains(user.Roles, role) {
-			return nil, fault.New(fault.NotFound, "user %s does not have the role %s", name, role)
+			return nil, nil, fault.New(fault.NotFound, "user %s does not have the role %s", name, role)
 		}
 	}
-	roles := slices.DeleteFunc(user.Roles, func(role string) bool { return slices.Contains(remove, role) })
-	return append(roles, add...), nil
+	roles = slices.DeleteFunc(slices.Clone(user.Roles), func(role string) bool { return slices.Contains(remove, role) })
+	return append([]string{}, user.Roles...), append(roles, add...), nil
 }
 
 var userDelete = verb[api.UserRequest]{

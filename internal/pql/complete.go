@@ -14,11 +14,8 @@ type Suggestion struct {
 // Complete lists what may follow the text, which ends where the cursor is. What
 // begins like the word that is being written comes alone; so `no` gives nodes.
 func Complete(before string) []Suggestion {
-	start := len(before)
-	for start > 0 && (isWord(before[start-1]) || before[start-1] == '?') {
-		start--
-	}
-	typed := before[start:]
+	typed := Begun(before)
+	start := len(before) - len(typed)
 	entity, inBlock := around(before[:start])
 	var all []Suggestion
 	for _, word := range expectedAfter(before[:start]) {
@@ -31,6 +28,15 @@ func Complete(before string) []Suggestion {
 		}
 	}
 	return out
+}
+
+// Begun is the word that is being written at the end of a text, as far as it goes.
+func Begun(before string) string {
+	start := len(before)
+	for start > 0 && (isWord(before[start-1]) || before[start-1] == '?') {
+		start--
+	}
+	return before[start:]
 }
 
 // expectedAfter asks the parser what it missed at the end of a text.

@@ -276,6 +276,24 @@ func TestNobodyRisesByEditingUsers(t *testing.T) {
 	}
 }
 
+// Two people change a user at the same time: the second is told, and takes away nothing of the first.
+func TestRolesAreNotOverwritten(t *testing.T) {
+	t.Parallel()
+	a, _ := open(t)
+	create(t, a, "ann", "viewer")
+	had, first, second := []string{"viewer"}, []string{"viewer", "operator"}, []string{"viewer", "auditor"}
+	_, err := a.EditUser(t.Context(), root, "ann", rbac.UserEdit{Roles: &first, Had: &had})
+	check(t, err)
+	_, err = a.EditUser(t.Context(), root, "ann", rbac.UserEdit{Roles: &second, Had: &had})
+	wantKind(t, "a change of what is gone", err, fault.Conflict)
+	if !strings.Contains(fault.Detail(err), "operator, viewer now") {
+		t.Errorf("it is not said which roles there are now: %v", err)
+	}
+	reordered := []string{"viewer", "operator", "viewer"}
+	_, err = a.EditUser(t.Context(), root, "ann", rbac.UserEdit{Roles: &second, Had: &reordered})
+	check(t, err)
+}
+
 func TestWhatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

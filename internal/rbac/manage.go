@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,7 @@ func (a *Access) mayGive(ctx context.Context, actor fleet.Actor, roles []string)
 // UserEdit says what is to change; nil means nothing.
 type UserEdit struct {
 	Roles    *[]string
+	Had      *[]string // what Roles are based on: others by now are a conflict; nil: no check
 	Disabled *bool
 	Unlock   bool
 }
@@ -84,6 +86,12 @@ func (a *Access) EditUser(ctx context.Context, actor fleet.Actor, name string, e
 		if !slices.Equal(u.Roles, before.Roles) {
 			return fault.New(fault.Conflict, "user %s was changed by somebody else just now; look again", name)
 		}
+		if edit.Had != nil && !sameRoles(*edit.Had, u.Roles) {
+			return &fault.Error{
+				Kind: fault.Conflict, Detail: fmt.Sprintf("somebody else changed the roles of %s meanwhile: they are %s now", name, strings.Join(u.Roles, ", ")),
+				Hint: "look at the user again, and change its roles from there",
+			}
+		}
 		if edit.Roles != nil {
 			u.Roles = *edit.Roles
 		}
@@ -96,6 +104,11 @@ func (a *Access) EditUser(ctx context.Context, actor fleet.Actor, name string, e
 		u.ChangedAt, u.ChangedBy = a.now(), actor.Name
 		return checkUser(*u)
 	})
+}
+
+// sameRoles says whether two lists name the same roles.
+func sameRoles(a, b []string) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 // above reads a user whose every grant the actor has as well.

@@ -90,14 +90,17 @@ func (h housekeeper) sweep(ctx context.Context, now time.Time) {
 		"join tokens":    func() (int, error) { return h.store.Authority.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
 		"certificates":   func() (int, error) { return h.store.Authority.PruneCertificates(ctx, now.Add(-keepCertificates)) },
 		"rules":          func() (int, error) { return h.store.Policies.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"noise rules":    func() (int, error) { return h.store.Previews.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"servers":        func() (int, error) { return h.store.Leases.ForgetServers(ctx, forgetServers) },
-		"audit log":      func() (int, error) { return h.store.Audit.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
-		"generations":    func() (int, error) { return h.store.Deliveries.PruneGenerations(ctx, c.GenerationsKept) },
-		"losses":         func() (int, error) { return h.store.Deliveries.PruneLosses(ctx, now.Add(-c.JobRetention)) },
-		"verifications":  func() (int, error) { return h.store.Verifications.PruneVerifications(ctx, now.Add(-keepVerifications)) },
-		"fact paths":     func() (int, error) { return h.store.Facts.PruneFactPaths(ctx) },
-		"compilations":   func() (int, error) { return h.store.Queue.Prune(ctx, now.Add(-keepCompilations)) },
+		"saved queries": func() (int, error) {
+			return h.store.SavedQueries.PruneSaved(ctx, now.Add(-c.AuditRetention), keepRules)
+		},
+		"noise rules":   func() (int, error) { return h.store.Previews.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"servers":       func() (int, error) { return h.store.Leases.ForgetServers(ctx, forgetServers) },
+		"audit log":     func() (int, error) { return h.store.Audit.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
+		"generations":   func() (int, error) { return h.store.Deliveries.PruneGenerations(ctx, c.GenerationsKept) },
+		"losses":        func() (int, error) { return h.store.Deliveries.PruneLosses(ctx, now.Add(-c.JobRetention)) },
+		"verifications": func() (int, error) { return h.store.Verifications.PruneVerifications(ctx, now.Add(-keepVerifications)) },
+		"fact paths":    func() (int, error) { return h.store.Facts.PruneFactPaths(ctx) },
+		"compilations":  func() (int, error) { return h.store.Queue.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		h.tell(ctx, what, forget)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory/saved"
 	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
 	codemanagerapi "github.com/tutti-project/tutti/internal/protocol/codemanager"
 	"github.com/tutti-project/tutti/internal/protocol/front"
@@ -75,6 +76,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		Reports:        p.store.Reports,
 		Events:         p.events,
 		Inventory:      p.store.Queries,
+		SavedQueries:   saved.Service{Store: p.store.SavedQueries},
 		Groups:         p.store.Groups,
 		Classifier:     p.groups,
 		GroupDoubts:    p.groupDoubts,

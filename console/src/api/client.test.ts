@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { mayDo } from '../data/session';
-import { call, place } from './client';
+import { call, callEach, eventsIn, place } from './client';
 
 describe('requests', () => {
   it('puts each member where the operation has it', () => {
@@ -12,6 +12,10 @@ describe('requests', () => {
       '/api/v1/nodes?where=a+%3D+%22b%22&limit=5',
     );
     expect(place('job.stop', { job: '7', kill: true })).toEqual({ path: '/api/v1/jobs/7/stop', body: '{"kill":true}' });
+    expect(place('group.edit', { 'path.group': 'All Nodes', group: { name: 'All Nodes' } })).toEqual({
+      path: '/api/v1/groups/All%20Nodes',
+      body: '{"group":{"name":"All Nodes"}}',
+    });
   });
 });
 
@@ -35,5 +39,31 @@ describe('answers', () => {
     const broken = { status: 200, ok: true, text: () => Promise.reject(new TypeError('network error')) };
     vi.stubGlobal('fetch', async () => broken);
     await expect(call('job.stop', { job: '7' })).rejects.toMatchObject({ status: 0, problem: { kind: 'unavailable' } });
+  });
+});
+
+describe('answers that come in pieces', () => {
+  afterEach(() => void vi.unstubAllGlobals());
+  const ask = { module: 'rpcutil', action: 'ping', targets: { all: true } };
+  const said = async (text: string) => {
+    vi.stubGlobal('fetch', async () => new Response(text));
+    const came: unknown[] = [];
+    await callEach('action.ask', ask, (e) => came.push(e), new AbortController().signal);
+    return came;
+  };
+  it('are handed over one by one, until the end', async () => {
+    expect(eventsIn('event: change\ndata: {}\n\n: still there\n\nevent: cha')).toEqual({
+      events: [
+        { kind: 'change', data: '{}' },
+        { kind: '', data: '' },
+      ],
+      rest: 'event: cha',
+    });
+    expect(await said('event: change\ndata: {"answer":1}\n\n: beat\n\nevent: end\ndata: {}\n\n')).toEqual([
+      { answer: 1 },
+    ]);
+  });
+  it('are not whole without it', async () => {
+    await expect(said('event: change\ndata: {}\n\n')).rejects.toMatchObject({ problem: { kind: 'unavailable' } });
   });
 });

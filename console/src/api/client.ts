@@ -58,7 +58,7 @@ async function send(path: string, init: RequestInit): Promise<unknown> {
 export function place(name: keyof Operations, request: Record<string, unknown>): { path: string; body?: string } {
   const op = operations[name];
   const rest = { ...request };
-  let path = op.path.replace(/\{(\w+)\}/g, (_, key: string) => {
+  let path = op.path.replace(/\{([\w.]+)\}/g, (_, key: string) => {
     const value = rest[key];
     delete rest[key];
     return encodeURIComponent(String(value));
@@ -92,6 +92,67 @@ export async function call<N extends keyof Operations>(
   if (method !== 'GET') headers['X-Tutti-Csrf'] = csrf;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   return (await send(path, { method, headers, body, signal })) as Operations[N]['response'];
+}
+
+/** Takes the events out of what has come so far; what is not whole yet is left. */
+export function eventsIn(text: string): { events: { kind: string; data: string }[]; rest: string } {
+  const parts = text.split('\n\n');
+  const rest = parts.pop() ?? '';
+  const events = parts.map((part) => {
+    const fields = { event: '', data: '' };
+    for (const line of part.split('\n')) {
+      const [, name, value] = /^(event|data): ?(.*)$/.exec(line) ?? [];
+      if (name === 'event') fields.event = value!;
+      if (name === 'data') fields.data += value!;
+    }
+    return { kind: fields.event, data: fields.data };
+  });
+  return { events, rest };
+}
+
+/** Calls an act whose answer comes in pieces, and hands each over. One that breaks off is not taken up again. */
+export async function callEach<N extends keyof Operations>(
+  name: N,
+  request: Operations[N]['request'],
+  tell: (event: Operations[N]['response']) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { path, body } = place(name, request as Record<string, unknown>);
+  const headers = { 'X-Tutti-Csrf': csrf, 'Content-Type': 'application/json' };
+  const broken = () =>
+    new Refusal(0, {
+      kind: 'unavailable',
+      message: 'The connection broke before all answers were there. What the others did is not known here.',
+      request_id: '',
+    } as Problem);
+  let answer: Response;
+  try {
+    answer = await fetch(path, { credentials: 'same-origin', method: operations[name].method, headers, body, signal });
+  } catch (cause) {
+    if (signal.aborted) return;
+    throw cause instanceof TypeError ? broken() : cause;
+  }
+  if (answer.status === 401) ended();
+  if (!answer.ok || !answer.body) throw new Refusal(answer.status, (await answer.json()) as Problem);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let left = '';
+  try {
+    for (;;) {
+      // Pieces come one after the other.
+      // oxlint-disable-next-line no-await-in-loop
+      const { done, value } = await reader.read();
+      if (done) throw broken();
+      const { events, rest } = eventsIn(left + value);
+      left = rest;
+      for (const e of events) {
+        if (e.kind === 'end') return;
+        if (e.kind === 'change') tell(JSON.parse(e.data) as Operations[N]['response']);
+      }
+    }
+  } catch (cause) {
+    if (signal.aborted) return;
+    throw cause instanceof Refusal ? cause : broken();
+  }
 }
 
 /** The address of a stream. */

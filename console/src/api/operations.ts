@@ -41,7 +41,7 @@ export interface Operations {
   "group.list": { request: Record<never, never>; response: T.GroupList };
   "group.show": { request: { group: string }; response: T.Group };
   "group.create": { request: Record<never, never> & T.GroupCreateRequest; response: T.Group };
-  "group.edit": { request: { group: string } & T.GroupEditRequest; response: T.Group };
+  "group.edit": { request: { "path.group": string } & T.GroupEditRequest; response: T.Group };
   "group.delete": { request: { group: string; revision?: number }; response: void };
   "group.nodes": { request: { group: string; after?: string; limit?: number }; response: T.GroupNodeList };
   "group.apply": { request: Record<never, never> & T.GroupApplyRequest; response: T.GroupApplyResponse };
@@ -56,6 +56,11 @@ export interface Operations {
   "action.show": { request: { module: string }; response: T.ActionModule };
   "resource.variants": { request: { type: string; title?: string; where?: string }; response: T.ResourceComparisonList };
   "query.run": { request: Record<never, never> & T.QueryRequest; response: T.QueryAnswer };
+  "query.words": { request: { text?: string; condition?: boolean }; response: T.QueryWordList };
+  "query.list": { request: Record<never, never>; response: T.SavedQueryList };
+  "query.show": { request: { saved: string }; response: T.SavedQuery };
+  "query.save": { request: { saved: string } & T.QuerySaveRequest; response: T.SavedQuery };
+  "query.remove": { request: { saved: string }; response: T.SavedQuery };
   "catalog.release": { request: Record<never, never> & T.CatalogReleaseRequest; response: T.CatalogReleased };
   "node.delivery": { request: { name: string }; response: T.Delivery };
   "node.mode": { request: { name: string } & T.NodeModeRequest; response: T.ModeSwitched };
@@ -205,7 +210,7 @@ export const operations: Record<
   "group.list": { method: "GET", path: "/groups", permission: "group:read", act: false, query: [] },
   "group.show": { method: "GET", path: "/groups/{group}", permission: "group:read", act: false, query: [] },
   "group.create": { method: "POST", path: "/groups", permission: "group:write", act: true, query: [] },
-  "group.edit": { method: "PUT", path: "/groups/{group}", permission: "group:write", act: true, query: [] },
+  "group.edit": { method: "PUT", path: "/groups/{path.group}", permission: "group:write", act: true, query: [] },
   "group.delete": { method: "DELETE", path: "/groups/{group}", permission: "group:write", act: true, query: ["revision"] },
   "group.nodes": { method: "GET", path: "/groups/{group}/nodes", permission: "group:read", act: false, query: ["after", "limit"] },
   "group.apply": { method: "POST", path: "/groups/apply", permission: "group:write", act: true, query: [] },
@@ -220,6 +225,11 @@ export const operations: Record<
   "action.show": { method: "GET", path: "/actions/{module}", permission: "node:read", act: false, query: [] },
   "resource.variants": { method: "GET", path: "/resources/{type}/variants", permission: "catalog:read", act: false, query: ["title", "where"] },
   "query.run": { method: "POST", path: "/query", permission: "query:run", act: false, query: [] },
+  "query.words": { method: "GET", path: "/query-words", permission: "query:run", act: false, query: ["text", "condition"] },
+  "query.list": { method: "GET", path: "/queries", permission: "query:run", act: false, query: [] },
+  "query.show": { method: "GET", path: "/queries/{saved}", permission: "query:run", act: false, query: [] },
+  "query.save": { method: "PUT", path: "/queries/{saved}", permission: "query:run", act: true, query: [] },
+  "query.remove": { method: "DELETE", path: "/queries/{saved}", permission: "query:run", act: true, query: [] },
   "catalog.release": { method: "POST", path: "/catalogs/release", permission: "catalog:release", act: true, query: [] },
   "node.delivery": { method: "GET", path: "/nodes/{name}/delivery", permission: "catalog:read", act: false, query: [] },
   "node.mode": { method: "PUT", path: "/nodes/{name}/mode", permission: "catalog:release", act: true, query: [] },

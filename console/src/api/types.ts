@@ -1904,20 +1904,39 @@ export interface Problem {
   hint?: string;
   kind: string;
   message: string;
+  place?: TextPlace;
   request_id?: string;
   retry_after?: number;
 }
 
 export interface QueryAnswer {
   columns: string[] | null;
+  more?: boolean;
   problem?: Problem;
   rows: unknown[] | null;
   total?: number;
 }
 
 export interface QueryRequest {
+  most?: number;
   query?: string;
   total?: boolean;
+}
+
+export interface QuerySaveRequest {
+  description?: string;
+  private?: boolean;
+  query?: string;
+}
+
+export interface QueryWord {
+  kind: string;
+  text: string;
+}
+
+export interface QueryWordList {
+  begun: string;
+  words: QueryWord[] | null;
 }
 
 export interface Release {
@@ -2262,6 +2281,20 @@ export interface RollbackRequest {
   waves?: string[];
 }
 
+export interface SavedQuery {
+  changed_at: string;
+  description?: string;
+  name: string;
+  owner: string;
+  private?: boolean;
+  query: string;
+}
+
+export interface SavedQueryList {
+  items: SavedQuery[] | null;
+  next?: string;
+}
+
 export interface Session {
   expires_at?: string;
   grants: Grant[] | null;
@@ -2363,6 +2396,11 @@ export interface TaskParameter {
   type: string;
 }
 
+export interface TextPlace {
+  column: number;
+  line: number;
+}
+
 export interface TokenCreateRequest {
   label?: string;
   roles?: string[];
@@ -2416,6 +2454,7 @@ export interface UserCreateRequest {
 
 export interface UserEditRequest {
   disabled?: boolean;
+  had_roles?: string[];
   roles?: string[];
   unlock?: boolean;
 }

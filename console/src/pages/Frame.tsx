@@ -10,6 +10,8 @@ import {
   Burger,
   Group,
   IconActivity,
+  IconBinaryTree,
+  IconBolt,
   IconCertificate,
   IconHistory,
   IconInfoCircle,
@@ -26,6 +28,8 @@ import {
   IconListDetails,
   IconPackages,
   IconServer2,
+  IconTerminal2,
+  IconZoomQuestion,
   IconSun,
   IconUser,
   Kbd,
@@ -46,14 +50,18 @@ const places = [
   { group: 'Fleet', to: '/nodes', text: 'Nodes', icon: IconServer2, needs: 'node:read' },
   { group: '', to: '/resources', text: 'Resources', icon: IconPackages, needs: 'catalog:read' },
   { group: '', to: '/facts', text: 'Facts', icon: IconListDetails, needs: 'query:run' },
+  { group: '', to: '/queries', text: 'Queries', icon: IconZoomQuestion, needs: 'query:run' },
   { group: 'Change', to: '/versions', text: 'Versions', icon: IconGitBranch, needs: 'code:read' },
   { group: '', to: '/previews', text: 'Previews', icon: IconFileDiff, needs: 'preview:read' },
   { group: '', to: '/releases', text: 'Releases', icon: IconRocket, needs: 'release:read' },
   { group: '', to: '/policies', text: 'Policies', icon: IconShieldCheck, needs: 'policy:read' },
   { group: 'Work', to: '/jobs', text: 'Jobs', icon: IconPlayerPlay, needs: 'job:read' },
+  { group: '', to: '/tasks', text: 'Tasks', icon: IconTerminal2, needs: 'task:read' },
+  { group: '', to: '/actions', text: 'Actions', icon: IconBolt, needs: 'node:read' },
   { group: '', to: '/events', text: 'Events', icon: IconActivity, needs: 'report:read' },
   { group: '', to: '/queue', text: 'Compile queue', icon: IconStack2, needs: 'catalog:read' },
-  { group: 'Settings', to: '/certificates', text: 'Certificates', icon: IconCertificate, needs: 'certificate:read' },
+  { group: 'Settings', to: '/groups', text: 'Groups', icon: IconBinaryTree, needs: 'group:read' },
+  { group: '', to: '/certificates', text: 'Certificates', icon: IconCertificate, needs: 'certificate:read' },
   { group: '', to: '/access', text: 'Access', icon: IconUsers, needs: '' },
   { group: '', to: '/audit', text: 'Audit log', icon: IconHistory, needs: 'audit:read' },
   { group: '', to: '/about', text: 'About', icon: IconInfoCircle, needs: '' },
@@ -66,6 +74,9 @@ const keys: [string, string][] = [
   ['g p', 'Previews'],
   ['g r', 'Releases'],
   ['g j', 'Jobs'],
+  ['g t', 'Tasks'],
+  ['g a', 'Actions'],
+  ['g q', 'Queries'],
   ['g e', 'Events'],
   ['/', 'go to the filter of a list'],
   ['j k', 'next and previous row of a list'],
@@ -116,7 +127,21 @@ function Within() {
   const go = useGo();
   const watches = mayDo(session, 'report:read');
   useEffect(() => (watches ? listen() : undefined), [watches]);
-  useGoKeys({ o: '/', n: '/nodes', v: '/versions', p: '/previews', r: '/releases', j: '/jobs', e: '/events' }, go);
+  useGoKeys(
+    {
+      o: '/',
+      n: '/nodes',
+      v: '/versions',
+      p: '/previews',
+      r: '/releases',
+      j: '/jobs',
+      t: '/tasks',
+      q: '/queries',
+      a: '/actions',
+      e: '/events',
+    },
+    go,
+  );
   useHotkeys([
     ['shift+?', helps.toggle],
     ['?', helps.toggle],
@@ -236,7 +261,13 @@ function useGoKeys(where: Record<string, string>, go: (to: string) => void) {
     let began = 0;
     const press = (e: KeyboardEvent) => {
       const target = e.target as HTMLElement;
-      if (e.ctrlKey || e.metaKey || e.altKey || target.closest('input, textarea, select, [role=dialog]')) return;
+      if (
+        e.ctrlKey ||
+        e.metaKey ||
+        e.altKey ||
+        target.closest('input, textarea, select, [contenteditable=true], [role=dialog]')
+      )
+        return;
       if (e.key === 'g') began = Date.now();
       else if (Date.now() - began < 1500 && where[e.key]) {
         began = 0;

@@ -31,6 +31,7 @@ import {
 import { commandLine, count, duration, many, titleOf, visible, wordOf } from '../ui/words';
 import { Crumbs } from './Crumbs';
 import { ListOf } from './ListOf';
+import { formOf } from './work/again';
 
 const over = ['finished', 'failed', 'stopped'];
 
@@ -173,7 +174,26 @@ function Numbers({ job }: { job: Job }) {
           </>
         )}
       </Text>
+      <Ordered job={job} />
     </section>
+  );
+}
+
+/** What every node is asked to do, and the nodes as they were asked for. */
+function Ordered({ job }: { job: Job }) {
+  const form = formOf(job);
+  return (
+    <Group gap="md" mt={4} align="flex-start">
+      <details className="nodes">
+        <summary>What was ordered</summary>
+        <pre className="output">{visible(JSON.stringify({ order: job.order, targets: job.targets }, null, 1))}</pre>
+      </details>
+      {form && (
+        <Link to={form.to} search={form.search}>
+          The form that it came from, filled in
+        </Link>
+      )}
+    </Group>
   );
 }
 

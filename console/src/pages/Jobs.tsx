@@ -50,10 +50,12 @@ export function JobTable({
   filter,
   empty,
   all,
+  hint,
 }: {
   filter: Record<string, string | undefined>;
   empty: string;
   all?: () => void;
+  hint?: string; // what to do to have some; missing: that Puppet can be run
 }) {
   const go = useGo();
   const list = useList('job.list', filter, { every: 10_000 });
@@ -70,6 +72,8 @@ export function JobTable({
             <Button variant="default" size="xs" onClick={all}>
               Show all jobs
             </Button>
+          ) : hint ? (
+            <Text size="sm">{hint}</Text>
           ) : (
             <>
               <Text size="sm">Choose nodes, and run Puppet on them.</Text>

@@ -46,6 +46,13 @@ const routes = root.addChildren([
   page('/access', () => import('../pages/Access'), 'Access'),
   page('/audit', () => import('../pages/Audit'), 'Audit'),
   page('/about', () => import('../pages/About'), 'About'),
+  page('/queries', () => import('../pages/Queries'), 'Queries'),
+  page('/tasks', () => import('../pages/Tasks'), 'Tasks'),
+  page('/tasks/$task', () => import('../pages/Task'), 'TaskPage'),
+  page('/actions', () => import('../pages/Actions'), 'Actions'),
+  page('/actions/$module', () => import('../pages/Action'), 'ActionPage'),
+  page('/groups', () => import('../pages/Groups'), 'Groups'),
+  page('/groups/$group', () => import('../pages/Group'), 'GroupPage'),
   page('/events', () => import('../pages/Events'), 'Events'),
 ]);
 
@@ -95,6 +102,18 @@ export function Link(props: {
 
 export function nodeAddress(name: string): string {
   return `/nodes/${encodeURIComponent(name)}`;
+}
+
+export function groupAddress(name: string): string {
+  return `/groups/${encodeURIComponent(name)}`;
+}
+
+export function taskAddress(name: string): string {
+  return `/tasks/${encodeURIComponent(name)}`;
+}
+
+export function actionAddress(module: string): string {
+  return `/actions/${encodeURIComponent(module)}`;
 }
 
 export function useGo() {

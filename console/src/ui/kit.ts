@@ -18,6 +18,7 @@ export {
   Table,
   Tabs,
   Text,
+  Textarea,
   TextInput,
   Title,
   useMantineColorScheme as useTheme,
@@ -25,6 +26,8 @@ export {
 export { useDisclosure, useHotkeys } from '@mantine/hooks';
 export {
   IconActivity,
+  IconBolt,
+  IconBinaryTree,
   IconCertificate,
   IconHistory,
   IconInfoCircle,
@@ -44,6 +47,8 @@ export {
   IconListDetails,
   IconPackages,
   IconServer2,
+  IconTerminal2,
   IconSun,
   IconUser,
+  IconZoomQuestion,
 } from '@tabler/icons-react';

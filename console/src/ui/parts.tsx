@@ -208,10 +208,17 @@ export function ActDialog(props: {
   line: string;
   blocked?: boolean;
   danger?: boolean;
+  wide?: boolean;
   children: ReactNode;
 }) {
   return (
-    <Modal opened={props.opened} onClose={props.close} title={props.title} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal
+      opened={props.opened}
+      onClose={props.close}
+      title={props.title}
+      size={props.wide ? 'xl' : undefined}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
       <form
         onSubmit={(e) => {
           e.preventDefault();

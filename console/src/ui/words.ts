@@ -91,6 +91,26 @@ const others: Record<string, Tone> = {
   // acts
   started: 'calm',
   denied: 'bad',
+  // answers of nodes to an action
+  'unknown action': 'bad',
+  'missing data': 'bad',
+  'invalid data': 'bad',
+  error: 'bad',
+  'no answer': 'warn',
+  left: 'warn',
+  'not asked': 'calm',
+  'reads only': 'ok',
+  'changes nodes': 'warn',
+  // what groups give
+  member: 'ok',
+  apart: 'calm',
+  used: 'ok',
+  overridden: 'calm',
+  outvoted: 'calm',
+  conflicting: 'bad',
+  create: 'ok',
+  update: 'changed',
+  delete: 'bad',
   // catalogs
   wanted: 'calm',
   resting: 'warn',

@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pql"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -56,6 +57,7 @@ type Config struct {
 	Reports            inventory.ReportStore
 	Events             Events
 	Inventory          inventory.Asker
+	SavedQueries       SavedQueries
 	Groups             classify.Store
 	Tasks              Tasks
 	Jobs               JobRecords
@@ -166,7 +168,7 @@ func (h *Handler) areas(c Config) []area {
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},
 		&tasks{tasks: c.Tasks},
-		&questions{inventory: c.Inventory, problems: h.problems},
+		&questions{inventory: c.Inventory, saved: c.SavedQueries, problems: h.problems},
 		&orders{
 			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.JobOrders, records: c.Jobs,
 			tasks: c.Tasks, invoker: c.Invoker, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
@@ -280,6 +282,9 @@ func (h *problems) told(r *http.Request, err error) api.Problem {
 	body.RetryAfter = api.RetrySeconds(err)
 	if refused, ok := errors.AsType[*codecheck.Refused](err); ok {
 		body.Check = checkOf(&refused.Report)
+	}
+	if wrong, ok := errors.AsType[*pql.Error](err); ok && wrong.Pos != (pql.Pos{}) {
+		body.Place = &api.TextPlace{Line: wrong.Pos.Line, Column: wrong.Pos.Column}
 	}
 	return body
 }

@@ -30,6 +30,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/inventory/saved"
+	"github.com/tutti-project/tutti/internal/inventory/saved/savedtest"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -129,7 +131,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Sources: newSources(t, blobs), Engines: someEngines{}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t, b.calls), Calls: b.calls, Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
-		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
+		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked}, SavedQueries: saved.Service{Store: savedtest.NewStore()},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobOrders: b.jobs, JobFiles: b.records,
 		Previews: previewed, PreviewOrders: previewed, Noise: previewed, Applications: appgraph.Service{Store: shop},
 		Releases: released.Records, ReleasePlanner: released.Planner, ReleaseControl: released.Control, ReleaseDifferences: twoNodes{},

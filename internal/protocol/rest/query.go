@@ -3,10 +3,12 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
 )
@@ -14,6 +16,7 @@ import (
 // questions answers what the inventory is asked.
 type questions struct {
 	inventory inventory.Asker
+	saved     SavedQueries
 	problems  *problems
 }
 
@@ -21,6 +24,11 @@ func (h *questions) bindings() []binding {
 	return []binding{
 		answer(api.ResourceVariants, h.compareResources),
 		raw(api.QueryRun, h.runQuery),
+		answer(api.QueryWords, h.queryWords),
+		answer(api.QueryList, h.listSaved),
+		answer(api.QueryShow, h.showSaved),
+		answer(api.QuerySave, h.saveQuery),
+		answer(api.QueryRemove, h.removeSaved),
 	}
 }
 
@@ -41,12 +49,15 @@ func (h *questions) runQuery(w http.ResponseWriter, r *http.Request, begin func(
 	if err != nil {
 		return nil, err
 	}
-	rows := rowWriter{w: w, control: http.NewResponseController(w), columns: q.Names()}
+	if request.Most < 0 {
+		return nil, fault.New(fault.Invalid, "field most: %d is no number of rows; 0 is all", request.Most)
+	}
+	rows := rowWriter{w: w, control: http.NewResponseController(w), columns: q.Names(), most: request.Most}
 	question := inventory.Question{Query: checked}
 	if request.Total {
 		question.Counted = func(total int64) { rows.total = &total }
 	}
-	if err := h.inventory.Ask(r.Context(), question, rows.add); err != nil {
+	if err := h.inventory.Ask(r.Context(), question, rows.add); err != nil && !errors.Is(err, errEnough) {
 		if !rows.begun {
 			return nil, err
 		}
@@ -68,13 +79,22 @@ type rowWriter struct {
 	total   *int64
 	buffer  bytes.Buffer
 	count   int
+	most    int  // rows that are wanted; 0: all
+	more    bool // there are others
 	begun   bool
 	gone    bool // the caller does not take any more
 }
 
 const rowBuffer = 64 << 10
 
+// errEnough ends a question whose other rows nobody wants.
+var errEnough = errors.New("there are more rows than are wanted")
+
 func (s *rowWriter) add(row json.RawMessage) error {
+	if s.most > 0 && s.count == s.most {
+		s.more = true
+		return errEnough
+	}
 	if s.count == 0 {
 		s.head()
 	} else {
@@ -110,7 +130,11 @@ func (s *rowWriter) close() {
 	if s.count == 0 {
 		s.head()
 	}
-	s.buffer.WriteString("]}\n")
+	s.buffer.WriteByte(']')
+	if s.more {
+		s.buffer.WriteString(`,"more":true`)
+	}
+	s.buffer.WriteString("}\n")
 	_ = s.flush() // the caller is gone if this fails
 	_ = s.control.SetWriteDeadline(time.Time{})
 }

@@ -63,3 +63,41 @@ func TestRowsThatEndEarly(t *testing.T) {
 		t.Errorf("cancelled: %d rows, %v", rows, err)
 	}
 }
+
+// Who wants a part of an answer gets it, and is told that there is more.
+func TestTheFirstRows(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.contains(t, "POST", "/query", `{"query":"edges[source_title]{}","most":2}`, 200, `"more":true}`)
+	b.contains(t, "POST", "/query", `{"query":"nodes[certname]{}","most":1}`, 200, `]}`)
+	b.contains(t, "POST", "/query", `{"query":"nodes[certname]{}","most":-1}`, 400, "field most")
+	got := b.call(admin, "POST", "/api/v1/query", []byte(`{"query":"edges[source_title]{}","most":2}`))
+	var answer api.QueryAnswer
+	if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil || len(answer.Rows) != 2 || !answer.More {
+		t.Errorf("%v: %s", err, got.Body)
+	}
+}
+
+// An editor learns where a query is wrong, and what may follow its beginning.
+func TestHelpForEditors(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.contains(t, "POST", "/query", `{"query":"nodes {\n certnam = \"a\" }"}`, 400, `"place":{"line":2,"column":2}`)
+	b.contains(t, "GET", "/query-words?text=nodes%7Blatest_report_st", "", 200, `"begun":"latest_report_st"`, `{"text":"latest_report_status","kind":"field"}`)
+	b.contains(t, "GET", "/query-words?condition=true&text=certname+", "", 200, `"begun":""`, `{"text":"=","kind":"operator"}`)
+}
+
+// What is saved is found under its name, and is its owner's.
+func TestSavedQueries(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.contains(t, "PUT", "/queries/red", `{"query":"nodes[certname]{latest_report_status = \"failed\"}","description":"look here"}`, 200, `"owner":"admin"`)
+	b.contains(t, "PUT", "/queries/wrong", `{"query":"nodes["}`, 400, `"place"`)
+	b.contains(t, "GET", "/queries", "", 200, `"name":"red"`, `"description":"look here"`)
+	operator := b.call(callers[9], "DELETE", "/api/v1/queries/red", nil)
+	if operator.Code != 403 {
+		t.Errorf("somebody else removed it: %d %s", operator.Code, operator.Body)
+	}
+	b.contains(t, "DELETE", "/queries/red", "", 200, `"name":"red"`)
+	b.contains(t, "GET", "/queries/red", "", 404, "no saved query")
+}

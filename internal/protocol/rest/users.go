@@ -83,7 +83,7 @@ func (h *users) createUser(ctx context.Context, request api.UserCreateRequest) (
 
 func (h *users) editUser(ctx context.Context, request api.UserEditRequest) (api.User, error) {
 	u, err := h.access.EditUser(ctx, fleet.ActorFrom(ctx), request.User, rbac.UserEdit{
-		Roles: request.Roles, Disabled: request.Disabled, Unlock: request.Unlock,
+		Roles: request.Roles, Had: request.HadRoles, Disabled: request.Disabled, Unlock: request.Unlock,
 	})
 	return userOf(u), err
 }

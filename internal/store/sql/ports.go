@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/inventory/saved"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/memo"
 	"github.com/tutti-project/tutti/internal/job/schedule"
@@ -70,6 +71,7 @@ var (
 	_ rbac.AuditStore          = (*Audit)(nil)
 	_ rbac.Store               = (*Access)(nil)
 	_ release.Store            = (*Releases)(nil)
+	_ saved.Store              = (*SavedQueries)(nil)
 	_ schedule.Store           = (*Schedules)(nil)
 	_ source.Store             = (*CodeSources)(nil)
 	_ usage.Store              = (*Usage)(nil)

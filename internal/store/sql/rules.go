@@ -18,6 +18,7 @@ var (
 	noiseRules  = ruleKind{"noise", "noise rule"}
 	policyRules = ruleKind{"policy", "policy"}
 	freezeRules = ruleKind{"freeze", "freeze"}
+	queryRules  = ruleKind{"query", "saved query"}
 )
 
 // ruleRow is one version of a rule.

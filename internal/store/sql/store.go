@@ -51,6 +51,7 @@ type Store struct {
 	Releases      *Releases
 	Reports       *Reports
 	Reusables     *Reusables
+	SavedQueries  *SavedQueries
 	Schedules     *Schedules
 	Secrets       *Secrets
 	Usage         *Usage
@@ -71,7 +72,7 @@ func newStore(b *base) *Store {
 		Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
 		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
-		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Schedules: &Schedules{b}, Secrets: &Secrets{b}, Usage: &Usage{b},
+		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b}, Secrets: &Secrets{b}, Usage: &Usage{b},
 		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}
 }

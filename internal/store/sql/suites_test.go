@@ -29,6 +29,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/inventory/saved"
+	"github.com/tutti-project/tutti/internal/inventory/saved/savedtest"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/job/memo"
@@ -270,6 +272,17 @@ func TestPolicies(t *testing.T) {
 		policytest.RunStore(t, func(t *testing.T) policy.Store {
 			t.Helper()
 			return open(t).Policies
+		})
+	})
+}
+
+func TestSavedQueries(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		savedtest.RunStore(t, func(t *testing.T) saved.Store {
+			t.Helper()
+			return open(t).SavedQueries
 		})
 	})
 }

@@ -22,16 +22,16 @@ func TestVersionsInUseAreNotPruned(t *testing.T) {
 		for i, what := range []string{"catalog", "leased", "wanted", "unused", "current"} {
 			ids = append(ids, fleet.DigestOf([]byte(what)))
 			for _, env := range []fleet.Environment{"production", "other"} {
-				saved(t, s.Versions.SaveVersion(t.Context(), code.Version{ID: ids[i], Environment: env, DeployedAt: then}))
+				savedVersion(t, s.Versions.SaveVersion(t.Context(), code.Version{ID: ids[i], Environment: env, DeployedAt: then}))
 			}
 		}
-		saved(t, s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
+		savedVersion(t, s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 			Certname: "web-1", Environment: "production", Digest: fleet.DigestOf(nil), Version: ids[0], CompiledAt: then,
 		}))
 		for i, id := range ids[1:3] {
 			node := fleet.Certname(fmt.Sprintf("db-%d", i))
 			_, err := s.Queue.Want(t.Context(), compile.Want{Node: node, Environment: "production", Version: id, At: then.Add(time.Duration(i))})
-			saved(t, err)
+			savedVersion(t, err)
 		}
 		offer := compile.Offer{Worker: "worker", Rows: 1, Worst: compile.Background, Now: then, Until: then.Add(time.Hour)}
 		if leased, err := s.Queue.Lease(t.Context(), offer); err != nil || len(leased) != 1 {
@@ -45,7 +45,7 @@ func TestVersionsInUseAreNotPruned(t *testing.T) {
 		} {
 			var got []fleet.Digest
 			versions, err := s.Versions.Versions(t.Context(), env, 10)
-			saved(t, err)
+			savedVersion(t, err)
 			for _, v := range versions {
 				got = append(got, v.ID)
 			}
@@ -56,7 +56,7 @@ func TestVersionsInUseAreNotPruned(t *testing.T) {
 	})
 }
 
-func saved(t *testing.T, err error) {
+func savedVersion(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

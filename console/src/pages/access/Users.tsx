@@ -138,7 +138,7 @@ function Edit({ u, close }: { u: User; close: () => void }) {
     if (u.name === session?.name) void again(); // other roles are other pages and buttons
     close();
   };
-  const had = u.roles ?? [];
+  const [had] = useState(u.roles ?? []); // what was seen when the form was opened: the list is asked anew behind it
   const wasDisabled = u.state === 'disabled';
   const [roles, setRoles] = useState(had);
   const [disabled, setDisabled] = useState(wasDisabled);
@@ -176,6 +176,7 @@ function Edit({ u, close }: { u: User; close: () => void }) {
           {
             user: u.name,
             roles: given.length + taken.length > 0 ? roles.filter(Boolean) : undefined,
+            had_roles: given.length + taken.length > 0 ? had : undefined,
             disabled: disabled === wasDisabled ? undefined : disabled,
             unlock: unlock || undefined,
           },

@@ -1,1 +1,0 @@
-import{JobTable as e}from"./Jobs-ZBL8SJdi.js";import{vn as t}from"./parts-XMzOj1fo.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};
