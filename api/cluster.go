@@ -13,8 +13,20 @@ var ClusterStatus = Op[Nothing, Cluster]{
 	Summary: "Show the servers that use the same records, and which of them does what must be done once",
 }
 
+// ClusterDrain asks a server to do no more, before it is stopped.
+var ClusterDrain = Op[ClusterDrainRequest, Nothing]{
+	Name: "cluster.drain", Method: http.MethodPost, Path: "/cluster/drain", Permission: fleet.ServerDrain, Kind: Act,
+	Summary: "Have a server leave its work to others and close its connections, before it is stopped",
+}
+
 // clusterOperations is the operations of this file.
-func clusterOperations() []Operation { return listed(ClusterStatus) }
+func clusterOperations() []Operation { return listed(ClusterStatus, ClusterDrain) }
+
+// ClusterDrainRequest names a server that is to be emptied.
+type ClusterDrainRequest struct {
+	Server      string `json:"server"`                 // as cluster.status lists it
+	OverSeconds int    `json:"over_seconds,omitempty"` // the time in which its connections are closed, a few at a time; 60 if it is not said
+}
 
 // Cluster is the servers that use the same records.
 type Cluster struct {
@@ -26,11 +38,13 @@ type Cluster struct {
 // ClusterServer is one of the servers.
 type ClusterServer struct {
 	Server    string    `json:"server"`
-	State     string    `json:"state"` // running, or silent: it ended without a word, or is cut off
+	State     string    `json:"state"` // running, draining, or silent: it ended without a word, or is cut off
 	Address   string    `json:"address"`
 	Version   string    `json:"version"`
+	Roles     []string  `json:"roles"` // what it does; empty: everything
 	StartedAt time.Time `json:"started_at"`
 	SeenAt    time.Time `json:"seen_at"`
+	DrainAt   time.Time `json:"drain_at,omitzero"` // when it was asked to drain
 }
 
 // ClusterLease is a work that one server does at a time.
@@ -44,8 +58,9 @@ type ClusterLease struct {
 
 // How servers and leases stand.
 const (
-	ServerRunning = "running"
-	ServerSilent  = "silent"
-	LeaseHeld     = "held"
-	LeaseFree     = "free"
+	ServerRunning  = "running"
+	ServerDraining = "draining"
+	ServerSilent   = "silent"
+	LeaseHeld      = "held"
+	LeaseFree      = "free"
 )

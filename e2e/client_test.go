@@ -75,18 +75,32 @@ func enrol(t *testing.T, s *server, name string) *node {
 }
 
 func requestCertificate(by *node, name string) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := askForCertificate(by, name)
 	if err != nil {
 		return tls.Certificate{}, err
+	}
+	return fetchCertificate(by, name, key)
+}
+
+// askForCertificate makes a key and sends a request, which may wait to be signed.
+func askForCertificate(by *node, name string) (crypto.Signer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
 	}
 	request, err := newRequest(key, name)
 	if err != nil {
-		return tls.Certificate{}, err
+		return nil, err
 	}
 	put, err := by.do(http.MethodPut, "/puppet-ca/v1/certificate_request/"+name, "text/plain", request)
 	if err != nil || put.status != http.StatusOK {
-		return tls.Certificate{}, fmt.Errorf("request a certificate for %s: %d %s %w", name, put.status, put.body, err)
+		return nil, fmt.Errorf("request a certificate for %s: %d %s %w", name, put.status, put.body, err)
 	}
+	return key, nil
+}
+
+// fetchCertificate fetches what was signed.
+func fetchCertificate(by *node, name string, key crypto.Signer) (tls.Certificate, error) {
 	got, err := by.do(http.MethodGet, "/puppet-ca/v1/certificate/"+name, "", nil)
 	if err != nil || got.status != http.StatusOK {
 		return tls.Certificate{}, fmt.Errorf("fetch the certificate of %s: %d %s %w", name, got.status, got.body, err)

@@ -322,6 +322,18 @@ func offerEngines(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.EngineList, nothing, func(e api.Engine) string { return about(e.Name, strings.TrimSpace(e.By+" "+e.Puppet)) })(ctx, a, q)
 }
 
+// offerServers are those that use the same records.
+func offerServers(ctx context.Context, a *app, _ asked) (offered []string) {
+	cluster, err := ask(ctx, a, api.ClusterStatus, api.Nothing{})
+	if err != nil {
+		return nil
+	}
+	for _, s := range cluster.Servers {
+		offered = append(offered, about(s.Server, s.State, s.Address))
+	}
+	return offered
+}
+
 // offerApplications are the models, and their instances.
 func offerApplications(ctx context.Context, a *app, q asked) []string {
 	return valuesOf(api.AppList, func(asked) api.AppListRequest { return api.AppListRequest{} }, func(p api.App) string { return about(p.Name, p.Environment, p.Description) })(ctx, a, q)

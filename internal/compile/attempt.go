@@ -49,7 +49,7 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	case err == nil:
 		c = made.Compilation
 	case failed != nil:
-		c = asFailed(c, failed)
+		c = asFailed(c, failed, d.Now())
 		c.Order = made.Order
 	case fault.Of(err) == fault.Conflict: // the node was purged, or left
 		d.thrownAway(ctx, log, err)
@@ -59,7 +59,7 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 		return
 	case d.strikes.add(c.ID, err) >= d.attempts(c):
 		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
-		c = asFailed(c, gaveUp(c.Attempts, err))
+		c = asFailed(c, gaveUp(c.Attempts, err), d.Now())
 	default:
 		d.rest(ctx, log, c, err)
 		return
@@ -102,7 +102,7 @@ func (d *Dispatcher) rest(ctx context.Context, log *slog.Logger, c Compilation, 
 	d.count.retried.Add(1)
 	rest := backoff(c.Attempts)
 	log.WarnContext(ctx, "compilation could not be tried, will retry", "rest", rest, "err", err)
-	if err := d.Queue.Rest(ctx, c, time.Now().Add(rest), troubleOf(err)); err != nil && ctx.Err() == nil {
+	if err := d.Queue.Rest(ctx, c, d.Now().Add(rest), troubleOf(err)); err != nil && ctx.Err() == nil {
 		log.ErrorContext(ctx, "give a compilation back failed, its lease will run out", "err", err)
 	}
 }
@@ -153,7 +153,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 	if c.Catalog, err = d.Documents.SaveDocument(ctx, document); err != nil {
 		return made, fmt.Errorf("store the catalog: %w", err)
 	}
-	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
+	c.State, c.FinishedAt, c.UUID, c.Cost = Done, d.Now(), uuid.NewString(), outcome.Cost
 	c.Logs = boundLogs(outcome.Logs)
 	c.Inputs = newInputSet(order, outcome, used)
 	check.compare(ctx, order, c, document)
@@ -198,7 +198,7 @@ func (d *Dispatcher) reuse(ctx context.Context, c Compilation) (Compilation, boo
 		Staged: c.Staged,
 	})
 	if ok {
-		c.State, c.FinishedAt, c.FactsSeq, c.Catalog, c.UUID = Done, time.Now(), max(c.FactsSeq, found.FactsSeq), found.Catalog, found.UUID
+		c.State, c.FinishedAt, c.FactsSeq, c.Catalog, c.UUID = Done, d.Now(), max(c.FactsSeq, found.FactsSeq), found.Catalog, found.UUID
 		c.Inputs = found.Inputs
 		if found.Staged && !c.Staged {
 			c.Staged, c.Held = true, true
@@ -232,8 +232,8 @@ func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) (do
 	return document, used, nil
 }
 
-func asFailed(c Compilation, err *Error) Compilation {
-	c.State, c.FinishedAt, c.Err = Failed, time.Now(), err
+func asFailed(c Compilation, err *Error, at time.Time) Compilation {
+	c.State, c.FinishedAt, c.Err = Failed, at, err
 	c.Catalog, c.UUID = "", ""
 	return c
 }

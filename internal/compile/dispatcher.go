@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -53,7 +54,9 @@ type DispatcherParts struct {
 	// Finished is told of every row that this dispatcher finished; it must not
 	// block. Nil: nobody listens.
 	Finished func(Compilation)
-	Log      *slog.Logger
+	// Now is the clock by which leases are over, the same for all who share the queue; nil: this process's.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Dispatcher takes wanted compilations from the queue and has them compiled.
@@ -65,6 +68,7 @@ type Dispatcher struct {
 	slow    slowLog
 	cfg     DispatcherConfig
 	wake    chan struct{}
+	yielded atomic.Bool
 	count   dispatcherCounters
 }
 
@@ -86,6 +90,9 @@ func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, er
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
 	}
+	if parts.Now == nil {
+		parts.Now = time.Now
+	}
 	return &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}, nil
 }
 
@@ -96,6 +103,9 @@ func (d *Dispatcher) Wake() {
 	default: // a hint is waiting already
 	}
 }
+
+// Yield makes this dispatcher lease nothing more: what is wanted is left to others. What runs goes on.
+func (d *Dispatcher) Yield() { d.yielded.Store(true) }
 
 // Run dispatches until ctx is done. Then it starts nothing more, gives what runs
 // Drain to end, kills the rest and gives its leases back. It returns only when
@@ -165,7 +175,7 @@ func (s *shift) sweep(ctx context.Context) {
 	if !s.tidied {
 		worker = s.cfg.Worker
 	}
-	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), maxLeases)
+	n, err := s.Queue.ReturnLeases(ctx, worker, s.Now(), maxLeases)
 	if err != nil {
 		s.report(ctx, "return leases failed, will retry", err)
 		return
@@ -176,7 +186,7 @@ func (s *shift) sweep(ctx context.Context) {
 
 // start leases as many rows as there is room for and begins to compile them.
 func (s *shift) start(ctx context.Context) {
-	if !s.tidied || ctx.Err() != nil {
+	if !s.tidied || s.yielded.Load() || ctx.Err() != nil {
 		return // what we lease now would be taken for a lease of an earlier life
 	}
 	for _, p := range next(s.situation(ctx)) {
@@ -196,7 +206,7 @@ func (s *shift) start(ctx context.Context) {
 }
 
 func (s *shift) offer(p pick) Offer {
-	now := time.Now()
+	now := s.Now()
 	return Offer{
 		Worker: s.cfg.Worker, Rows: p.n, Worst: p.worst, Most: s.cfg.Most, Strict: s.strict.now(now), Last: s.last.now(now),
 		Now: now, Until: now.Add(s.cfg.Lease),
@@ -238,7 +248,7 @@ func (s *shift) renew(ctx context.Context) {
 	for l := range s.running {
 		ids = append(ids, l.id)
 	}
-	held, err := s.Queue.Renew(ctx, s.cfg.Worker, ids, time.Now().Add(s.cfg.Lease))
+	held, err := s.Queue.Renew(ctx, s.cfg.Worker, ids, s.Now().Add(s.cfg.Lease))
 	if err != nil {
 		s.report(ctx, "renew leases failed, will retry", err)
 		return
@@ -276,7 +286,7 @@ func (s *shift) drain(renew <-chan time.Time, kill func()) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	// A stop is not the row's fault: no number of attempts fails it here.
-	if _, err := s.Queue.ReturnLeases(last, s.cfg.Worker, time.Now(), math.MaxInt32); err != nil {
+	if _, err := s.Queue.ReturnLeases(last, s.cfg.Worker, s.Now(), math.MaxInt32); err != nil {
 		s.report(last, "return leases failed, they will run out", err)
 	}
 }

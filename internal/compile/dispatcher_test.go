@@ -352,6 +352,71 @@ func TestDispatcherDrains(t *testing.T) {
 	})
 }
 
+// One that yields leases nothing more, and what it compiles it ends.
+func TestDispatcherYields(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.compiler.Play(compiletest.Takes(10 * time.Second))
+		runs := w.want(t, "runs", compile.Waited)
+		defer w.start(t.Context())()
+		<-time.After(2 * time.Second)
+		w.dispatcher.Yield()
+		comes := w.want(t, "comes", compile.Waited)
+		w.dispatcher.Wake()
+		<-time.After(time.Minute)
+		if got := w.row(t, runs.ID).State; got != compile.Done {
+			t.Errorf("what ran is %s", got)
+		}
+		if got := w.row(t, comes.ID); got.State != compile.Wanted || got.Attempts != 0 {
+			t.Errorf("what came is %+v", got)
+		}
+	})
+}
+
+// Servers whose clocks differ by an hour share a queue: leases are over by a clock that is the same for all.
+func TestDispatchersShareAClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.compiler.Play(compiletest.Takes(3 * time.Minute))
+		ahead := compile.DefaultDispatcher("ahead:/data", 1)
+		common := func() time.Time { return time.Now().Add(-time.Hour) } // this process is an hour before all others
+		var others []func()
+		for _, worker := range []string{"one:/data", "two:/data"} {
+			ahead.Worker = worker
+			d, err := compile.NewDispatcher(compile.DispatcherParts{
+				Queue: w.queue, Compiler: w.compiler, Orders: compile.Orders{Inputs: w.facts}, Documents: w.docs,
+				Results: w.results, Gate: w.gate, History: w.queue, Turns: w.queue, Now: common,
+			}, ahead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- d.Run(ctx) }()
+			others = append(others, func() {
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		c := w.want(t, "a.example", compile.Waited)
+		<-time.After(2 * time.Minute)
+		if got := w.row(t, c.ID); got.State != compile.Leased || got.Attempts != 1 || !got.LeasedUntil.Before(time.Now().Add(-50*time.Minute)) {
+			t.Errorf("the lease by the common clock: %+v", got)
+		}
+		<-time.After(2 * time.Minute)
+		if got := w.row(t, c.ID); got.State != compile.Done || got.Attempts != 1 {
+			t.Errorf("it was done %d times: %+v", got.Attempts, got)
+		}
+		for _, stop := range others {
+			stop()
+		}
+	})
+}
+
 func TestDispatcherSurvivesABusyStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

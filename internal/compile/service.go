@@ -38,7 +38,9 @@ type ServiceParts struct {
 	// Kept is the compilation whose catalog a node has while a newer one is held.
 	Kept func(ctx context.Context, node fleet.Certname) (Compilation, error)
 	Wake func() // hints to a dispatcher that something is wanted; nil: none is here
-	Log  *slog.Logger
+	// Now is the clock by which rests are over; see DispatcherParts.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Service gives nodes their catalogs.
@@ -67,6 +69,9 @@ func NewService(parts ServiceParts, cfg ServiceConfig) (*Service, error) {
 	}
 	if parts.Wake == nil {
 		parts.Wake = func() {}
+	}
+	if parts.Now == nil {
+		parts.Now = time.Now
 	}
 	return &Service{ServiceParts: parts, cfg: cfg, waiters: newWaiters(cfg.MaxWaiters), judging: make(chan struct{}, judgedAtOnce*runtime.GOMAXPROCS(0))}, nil
 }
@@ -189,7 +194,7 @@ func (s *Service) obtain(ctx, patience context.Context, a Ask, transaction strin
 		return c, ctx.Err()
 	case patience.Err() != nil && !finished(c):
 		s.count.later.Add(1)
-		if time.Now().Before(c.RestsUntil) {
+		if s.Now().Before(c.RestsUntil) {
 			return c, s.inTrouble(ctx, a, c)
 		}
 		return c, s.comeBack(ctx, a)

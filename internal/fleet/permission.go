@@ -44,7 +44,8 @@ const (
 	JobRead          Permission = "job:read"
 	JobStop          Permission = "job:stop"
 	MetricsRead      Permission = "metrics:read"
-	TokenRead        Permission = "token:read" // of others
+	ServerDrain      Permission = "server:drain" // have one of several servers leave its work to the others
+	TokenRead        Permission = "token:read"   // of others
 	TokenWrite       Permission = "token:write"
 	UserRead         Permission = "user:read"
 	UserWrite        Permission = "user:write"
@@ -65,7 +66,7 @@ func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, SourceWrite, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
 		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
-		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
+		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, ServerDrain, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }
 

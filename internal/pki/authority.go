@@ -19,6 +19,8 @@ type Authority struct {
 
 	dir          string
 	refreshEvery time.Duration
+	watchEvery   time.Duration
+	shared       Shared // nil: this authority is alone
 	allowRenewal bool
 	store        Store
 	log          *slog.Logger
@@ -41,14 +43,7 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 	if err := makeDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	root, err := openCA(ctx, cfg, store)
-	if err != nil {
-		return nil, err
-	}
-	if err := root.checkTime(time.Now()); err != nil {
-		return nil, err
-	}
-	journal, err := reconcile(ctx, cfg.Dir, root, store)
+	root, journal, err := openRecords(ctx, cfg, store)
 	if err != nil {
 		return nil, err
 	}
@@ -66,22 +61,43 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 	return a, a.refresh(ctx, true)
 }
 
+// openRecords opens the key, and the journal that belongs to it and to the store.
+func openRecords(ctx context.Context, cfg Config, store Store) (*ca, *journal, error) {
+	if cfg.Shared != nil {
+		return openShared(ctx, cfg, store)
+	}
+	root, err := openCA(ctx, cfg, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := root.checkTime(time.Now()); err != nil {
+		return nil, nil, err
+	}
+	j, err := reconcile(ctx, cfg.Dir, root, store, false)
+	return root, j, err
+}
+
 // compose makes the parts, each of those that it stands on.
 func compose(cfg Config, store Store, root *ca, journal *journal, log *slog.Logger) *Authority {
 	current := new(atomic.Pointer[ca])
 	current.Store(root)
 	waiting := newWaitingRoom(cfg.MaxWaiting, cfg.MaxWaitingOfOne)
-	records := &records{store: store, waiting: waiting, turn: make(chan struct{}, 1), journal: journal}
+	records := &records{store: store, waiting: waiting, turn: make(chan struct{}, 1), journal: journal, shared: cfg.Shared != nil, log: log}
+	_ = records.noted(nil)
 	issuer := &issuer{ca: current, records: records, reserved: &reservation{}, ttl: cfg.LeafTTL, log: log}
 	revocations := &Revocations{
-		dir: cfg.Dir, ttl: cfg.CRLTTL, store: store, ca: current, records: records, revoked: map[string]bool{}, log: log,
+		dir: cfg.Dir, ttl: cfg.CRLTTL, store: store, ca: current, records: records, shared: cfg.Shared, revoked: map[string]bool{}, log: log,
+	}
+	records.heard = func(c Change) {
+		revocations.refuse(c.ended())
+		issuer.reserved.addServers(c.Issued)
 	}
 	requests := &Requests{cfg: cfg, store: store, issuer: issuer, records: records, door: make(chan struct{}, 1), waiting: waiting, log: log}
 	requests.autosign.Store(&cfg.Autosign)
 	return &Authority{
 		Requests: requests, Revocations: revocations, Audit: AuditKey{ca: current},
 		Server: &ServerCertificates{dir: cfg.Dir, store: store, issuer: issuer, records: records, revocations: revocations, log: log},
-		dir:    cfg.Dir, refreshEvery: cfg.RefreshEvery, allowRenewal: cfg.AllowRenewal, store: store, log: log,
+		dir:    cfg.Dir, refreshEvery: cfg.RefreshEvery, watchEvery: cfg.WatchEvery, shared: cfg.Shared, allowRenewal: cfg.AllowRenewal, store: store, log: log,
 		names: newShortNames(cfg.OIDNames), ca: current, records: records, issuer: issuer,
 	}
 }
@@ -89,18 +105,43 @@ func compose(cfg Config, store Store, root *ca, journal *journal, log *slog.Logg
 // Run looks for what other processes revoked and keeps the revocation list
 // fresh, until ctx is done.
 func (a *Authority) Run(ctx context.Context) error {
-	tick := time.NewTicker(a.refreshEvery)
+	tick, watch := time.NewTicker(a.refreshEvery), time.NewTicker(a.watchEvery)
 	defer tick.Stop()
+	defer watch.Stop()
+	if a.shared == nil {
+		watch.Stop()
+	}
+	blind := false // it is said once, not every two seconds
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-watch.C:
+			err := a.look(ctx)
+			if err != nil && ctx.Err() == nil && !blind {
+				a.log.ErrorContext(ctx, "what other servers' CAs do cannot be seen, will retry", "err", err)
+			}
+			blind = err != nil
 		case <-tick.C:
 			if err := a.Refresh(ctx); err != nil && ctx.Err() == nil {
 				a.log.ErrorContext(ctx, "certificate state not refreshed, will retry", "err", err)
 			}
 		}
 	}
+}
+
+// look takes over what other authorities of this CA have done since the last look, and has a new list signed if they revoked something.
+func (a *Authority) look(ctx context.Context) error {
+	have, err := a.store.CAAnchor(ctx)
+	if err != nil || have == *a.records.at.Load() {
+		return err
+	}
+	done, err := a.records.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.Revocations.renew(ctx, false)
 }
 
 // Refresh reads the store's rows once: what another process revoked counts from
@@ -120,6 +161,9 @@ func (a *Authority) refresh(ctx context.Context, force bool) error {
 		return err
 	}
 	if err := a.Requests.expire(ctx); err != nil {
+		return err
+	}
+	if err := a.Revocations.shareUpper(ctx); err != nil {
 		return err
 	}
 	return a.Revocations.renew(ctx, force)

@@ -28,6 +28,21 @@ type Change struct {
 	Issued        []Certificate
 	Revoked       []*big.Int
 	Forgotten     []fleet.Certname
+	// Line is how the journal says it. Stores keep it where several authorities share the CA; nil: nobody else needs it.
+	Line []byte
+}
+
+// ended is what a change revokes, by number.
+func (c Change) ended() (certs []Certificate) {
+	for _, serial := range c.Revoked {
+		certs = append(certs, Certificate{Serial: serial})
+	}
+	for _, cert := range c.Issued {
+		if !cert.RevokedAt.IsZero() {
+			certs = append(certs, cert)
+		}
+	}
+	return certs
 }
 
 // entry is a change as the journal keeps it.

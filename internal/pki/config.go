@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"context"
 	"encoding/asn1"
 	"strconv"
 	"strings"
@@ -57,6 +58,18 @@ type Config struct {
 	RequestTTL time.Duration
 	// RefreshEvery is how often Run looks for what other processes revoked; a minute.
 	RefreshEvery time.Duration
+	// Shared makes this one of several authorities of one CA, in processes that use the same store; see the package comment. Nil: it is alone.
+	Shared Shared
+	// WatchEvery is how often one of several looks whether another has done anything; two seconds.
+	WatchEvery time.Duration
+}
+
+// Shared keeps secrets for authorities of one CA, so that nobody else can read them. Errors say what is wrong with the key to them.
+type Shared interface {
+	// Load returns a secret by name; nil if there is none.
+	Load(ctx context.Context, name string) ([]byte, error)
+	// Keep keeps a secret in place of what there was.
+	Keep(ctx context.Context, name string, content []byte) error
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -65,6 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for value, def := range map[*time.Duration]time.Duration{
 		&c.LeafTTL: years(5), &c.CATTL: years(15), &c.CRLTTL: years(5), &c.RefreshEvery: time.Minute,
+		&c.WatchEvery: 2 * time.Second,
 	} {
 		if *value == 0 {
 			*value = def
@@ -90,7 +104,7 @@ func (c Config) validate() error {
 	case c.LeafTTL < time.Minute || c.CATTL < time.Hour || c.CRLTTL < time.Hour:
 		return fault.New(fault.Invalid,
 			"a certificate must be good for a minute or more, the CA and its revocation list for an hour or more")
-	case c.RefreshEvery < 0 || c.MaxWaiting < 0 || c.MaxWaitingOfOne < 0 || c.RequestTTL < 0:
+	case c.RefreshEvery < 0 || c.WatchEvery < 0 || c.MaxWaiting < 0 || c.MaxWaitingOfOne < 0 || c.RequestTTL < 0:
 		return fault.New(fault.Invalid, "the refresh interval, the limits of waiting requests and their life must not be negative")
 	}
 	for oid, name := range c.OIDNames {

@@ -18,7 +18,8 @@
 //
 // journal-ID.jsonl (0600) is the CA's own record, see below. ca.pem (0600) holds the identity, the private key
 // and the certificate bundle in one file, signing certificate first, so that the two can never disagree after a
-// crash. server.pem (0600) is the listener's key and certificate. ca_crt.pem is a copy of the bundle for
+// crash. server.pem (0600) is the listener's key and certificate, server-made.txt the numbers of all
+// that it had. ca_crt.pem is a copy of the bundle for
 // people. chain_crl.pem holds revocation lists of the CAs above ours, and is missing when there are none. Our
 // own list is made from the store's rows.
 //
@@ -33,6 +34,22 @@
 //	store empty, another CA's, older,      refuse, and say what to do: a backup, or
 //	newer, on another way; journal         Adopt, after which both have what either
 //	missing or damaged                     had, and the revoked of both
+//
+// # Several authorities
+//
+// Authorities in several processes may share one CA and one Store (Config.Shared), each with a directory of its own.
+// The first one leaves the file with the key in Shared, and the journal's lines in the store; further ones take both.
+// Who decides holds the CA in the store, and first copies the lines of the others to its own journal, checked by chain and
+// signature. A change names the anchor before it, and the store takes it only there, whoever holds what. A line here of which
+// nobody was told, and which the store went past, is taken back:
+//
+//	journal = store                        decide; line; store; answer
+//	store ahead, its lines follow          copy them: revoked is refused, names of servers are reserved
+//	journal one ahead, store as before     offer the change again
+//	journal one ahead, store went on       take the line back, copy
+//	anything else                          refuse, as above
+//
+// An authority that is not asked looks every WatchEvery whether the store has moved.
 //
 // # Numbers and names
 //
@@ -70,8 +87,8 @@
 // # Concurrency
 //
 // An Authority is safe for concurrent use. Decisions that must not overlap (submit, sign, renew, new revocation
-// list) go one at a time within a process; across processes the store keeps names, numbers and tokens unique.
-// Run picks up revocations of other processes.
+// list) go one at a time within a process; across processes that share a CA, too, and otherwise the store keeps names, numbers
+// and tokens unique. Run picks up revocations of other processes.
 //
 // # Sources
 //

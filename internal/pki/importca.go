@@ -43,6 +43,9 @@ func (a *Authority) Import(ctx context.Context, dir string) (Imported, error) {
 	if err := read.root.checkTime(time.Now()); err != nil {
 		return Imported{}, err
 	}
+	if a.records.shared {
+		return Imported{}, fault.New(fault.Conflict, "several servers share this CA: import with one server alone, without the setting cluster, then set it again")
+	}
 	done, err := a.records.take(ctx)
 	if err != nil {
 		return Imported{}, err

@@ -30,8 +30,10 @@ type journal struct {
 	file *os.File
 	size int64 // bytes that are whole
 	last Anchor
-	// unsettled is the last change if the store may not have it yet.
+	// unsettled is the last change if the store may not have it yet; its line begins at tailAt.
 	unsettled *Change
+	tailAt    int64
+	kept      *Anchor // to where the last change led that the store turned out to have; see catchUp
 }
 
 // journalName is the file of a CA: one of another identity never takes its place.
@@ -132,6 +134,7 @@ func (j *journal) next(c *Change) ([]byte, error) {
 func (j *journal) append(c Change) error {
 	before := j.last
 	line, err := j.next(&c)
+	at := j.size
 	if err == nil {
 		err = j.write(line, true)
 	}
@@ -139,7 +142,8 @@ func (j *journal) append(c Change) error {
 		j.last = before
 		return err
 	}
-	j.unsettled = &c
+	c.Line = line
+	j.unsettled, j.tailAt = &c, at
 	return nil
 }
 
@@ -160,7 +164,7 @@ func (j *journal) settled() error {
 // write appends a line whole, or leaves the file as it was.
 func (j *journal) write(line []byte, synced bool) error {
 	if j.file == nil {
-		return fault.New(fault.Unavailable, "the CA's journal %s is closed after an error: start the server again", j.path)
+		return j.closed()
 	}
 	_, err := j.file.WriteAt(line, j.size)
 	if err == nil && synced {
@@ -175,6 +179,10 @@ func (j *journal) write(line []byte, synced bool) error {
 		j.file = nil
 	}
 	return cannotWrite(filepath.Dir(j.path), err)
+}
+
+func (j *journal) closed() error {
+	return fault.New(fault.Unavailable, "the CA's journal %s is closed after an error: start the server again", j.path)
 }
 
 // markText is what the CA's key signs of an anchor.

@@ -21,6 +21,7 @@ type written struct {
 	head    journalHead
 	chains  []string // of the head, and of each change behind it
 	tail    *Change  // the last one, if nothing says that the store has it
+	tailAt  int64    // where its line begins
 	settled bool     // the store had something of it once
 	size    int64    // bytes that are whole
 }
@@ -130,8 +131,8 @@ func (r *journalReader) take(text []byte) error {
 	if change.After.Seq != r.last().Seq {
 		return errJournal
 	}
-	change.After = r.last()
-	r.tail = &change
+	change.After, change.Line = r.last(), text
+	r.tail, r.tailAt = &change, r.size
 	if r.each != nil {
 		r.each(change)
 	}

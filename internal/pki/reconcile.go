@@ -33,8 +33,8 @@ func identityIn(content []byte) string {
 // reconcile opens the journal and makes sure that the store is the one it belongs
 // to, and as new. Only what a crash can leave is mended without being asked for; a
 // store that is empty, another CA's or older is refused, for it would forget what
-// was revoked.
-func reconcile(ctx context.Context, dir string, c *ca, store Store) (*journal, error) {
+// was revoked. The journal of a CA that several processes share is not begun anew: the others go on with theirs.
+func reconcile(ctx context.Context, dir string, c *ca, store Store, shared bool) (*journal, error) {
 	have, err := store.CAAnchor(ctx)
 	if err != nil {
 		return nil, err
@@ -50,17 +50,22 @@ func reconcile(ctx context.Context, dir string, c *ca, store Store) (*journal, e
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{path: filepath.Join(dir, journalName(c.identity)), key: c.key, last: w.last(), unsettled: w.tail}
+	j := w.journal(dir, c)
 	if err := j.open(w.size); err != nil {
 		return nil, err
 	}
 	if remake {
 		return j, remakeStore(ctx, dir, c, store, j)
 	}
-	if w.tail == nil && w.size > compactAbove {
+	if w.tail == nil && w.size > compactAbove && !shared {
 		return j.compact(ctx, dir, store)
 	}
 	return j, nil
+}
+
+// journal is what was read, to go on with.
+func (w *written) journal(dir string, c *ca) *journal {
+	return &journal{path: filepath.Join(dir, journalName(c.identity)), key: c.key, last: w.last(), unsettled: w.tail, tailAt: w.tailAt}
 }
 
 // judge says whether a journal and a store belong together, and whether the store

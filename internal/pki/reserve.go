@@ -63,14 +63,31 @@ func (r *reservation) begin(root *ca, servers []Certificate) error {
 	r.add(ofHost, altName{dns: "localhost"})
 	r.addCA(root)
 	for _, c := range servers {
-		certs, err := parseCertificates(c.PEM)
-		if err != nil {
+		if err := r.addServer(c); err != nil {
 			return fault.Wrap(fault.Internal, err, "the stored server certificate %s cannot be read", fleet.Serial(c.Serial))
 		}
-		r.add(ofServer, altName{dns: certs[0].Subject.CommonName})
-		r.add(ofServer, altNamesOf(certs[0])...)
 	}
 	return nil
+}
+
+// addServer reserves the names in a certificate of a server's.
+func (r *reservation) addServer(c Certificate) error {
+	certs, err := parseCertificates(c.PEM)
+	if err != nil {
+		return err
+	}
+	r.add(ofServer, altName{dns: certs[0].Subject.CommonName})
+	r.add(ofServer, altNamesOf(certs[0])...)
+	return nil
+}
+
+// addServers reserves the names of those of some certificates that are servers'. Where one cannot be read, the next start says so.
+func (r *reservation) addServers(certs []Certificate) {
+	for _, c := range certs {
+		if c.Server {
+			_ = r.addServer(c)
+		}
+	}
 }
 
 // addCA reserves the names of the CA: the one by which agents ask for its

@@ -26,6 +26,7 @@ type Revocations struct {
 	store   Store
 	ca      *atomic.Pointer[ca]
 	records *records
+	shared  Shared // nil: nobody else needs the lists of the CAs above ours
 	log     *slog.Logger
 
 	mu       sync.RWMutex
@@ -114,6 +115,27 @@ func (v *Revocations) loadUpper() error {
 	return nil
 }
 
+// shareUpper takes over lists of the CAs above ours that another authority of this CA was given, or gives it those that are here. The caller has the turn.
+func (v *Revocations) shareUpper(ctx context.Context) error {
+	if v.shared == nil {
+		return nil
+	}
+	kept, err := v.shared.Load(ctx, sharedLists)
+	if err != nil {
+		return err
+	}
+	v.mu.RLock()
+	own := v.upper
+	v.mu.RUnlock()
+	switch {
+	case kept == nil && len(own) > 0:
+		return v.shared.Keep(ctx, sharedLists, own)
+	case kept == nil || bytes.Equal(kept, own):
+		return nil
+	}
+	return v.keepUpper(kept)
+}
+
 // MergeCRLs takes newer revocation lists of the CAs above ours. Lists of our own
 // CA are passed over: its list is made from what was revoked here. Invalid if a
 // list is not signed by a CA of the bundle.
@@ -127,12 +149,20 @@ func (v *Revocations) MergeCRLs(ctx context.Context, text []byte) error {
 		return err
 	}
 	defer done()
+	if err := v.shareUpper(ctx); err != nil {
+		return err
+	}
 	v.mu.RLock()
 	old := v.upper
 	v.mu.RUnlock()
 	merged, err := mergeUpper(v.ca.Load(), old, lists)
 	if err != nil || bytes.Equal(merged, old) {
 		return err
+	}
+	if v.shared != nil {
+		if err := v.shared.Keep(ctx, sharedLists, merged); err != nil {
+			return err
+		}
 	}
 	return v.keepUpper(merged)
 }

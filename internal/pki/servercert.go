@@ -7,9 +7,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"log/slog"
+	"maps"
+	"math/big"
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -71,6 +74,29 @@ func (s *ServerCertificates) Rotate(ctx context.Context, names []string) (tls.Ce
 	return s.make(ctx, names[0], alt)
 }
 
+// madeFile names the certificates of this server, by number: the store has those of other servers, too.
+const madeFile = "server-made.txt"
+
+// made is the numbers of this server's certificates.
+func (s *ServerCertificates) made() (map[string]bool, error) {
+	content, err := readFile(filepath.Join(s.dir, madeFile))
+	numbers := map[string]bool{}
+	for number := range strings.FieldsSeq(string(content)) {
+		numbers[number] = true
+	}
+	return numbers, err
+}
+
+// noteMade remembers that a certificate is this server's.
+func (s *ServerCertificates) noteMade(serial *big.Int) error {
+	ours, err := s.made()
+	if err != nil || ours[serial.Text(16)] {
+		return err
+	}
+	ours[serial.Text(16)] = true
+	return writeFile(s.dir, madeFile, []byte(strings.Join(slices.Sorted(maps.Keys(ours)), "\n")+"\n"), 0o600)
+}
+
 // RevokeFormer revokes every certificate of the server's but the current one:
 // whoever has a copy of an old key cannot pose as the server to a node that knows the new
 // revocation list.
@@ -84,9 +110,13 @@ func (s *ServerCertificates) RevokeFormer(ctx context.Context, current *x509.Cer
 	if err != nil {
 		return err
 	}
+	ours, err := s.made()
+	if err != nil {
+		return err
+	}
 	c := Change{At: now()}
 	for _, former := range servers {
-		if former.RevokedAt.IsZero() && former.Serial.Cmp(current.SerialNumber) != 0 {
+		if former.RevokedAt.IsZero() && former.Serial.Cmp(current.SerialNumber) != 0 && (!s.records.shared || ours[former.Serial.Text(16)]) {
 			c.Revoked = append(c.Revoked, former.Serial)
 		}
 	}
@@ -186,6 +216,9 @@ func (s *ServerCertificates) make(ctx context.Context, name string, alt []altNam
 func (s *ServerCertificates) keepRow(ctx context.Context, cert *x509.Certificate) error {
 	c := certificateOf(cert)
 	c.Server, c.IssuedAt = true, now()
+	if err := s.noteMade(c.Serial); err != nil {
+		return err
+	}
 	servers, err := s.store.ServerCertificates(ctx)
 	if err != nil {
 		return err

@@ -108,6 +108,7 @@ func (t Token) Good(name fleet.Certname, now time.Time) bool {
 type Store interface {
 	RequestStore
 	LedgerStore
+	SharedStore
 	CertificateStore
 	TokenStore
 }
@@ -137,18 +138,35 @@ type LedgerStore interface {
 	CAAnchor(ctx context.Context) (Anchor, error)
 	// ChangeCA makes a change in one transaction if the records stand at c.Before, and
 	// moves them to c.After. At c.After it does nothing: a change may be offered
-	// again. Conflict otherwise, or if a serial number is known already. A certificate
+	// again. Conflict otherwise, or if a serial number is known already. c.Line is kept with it. A certificate
 	// that is issued as current takes that mark from the name's former one and removes
 	// the name's request; others touch nothing else. A serial number that is revoked
 	// already, or unknown, stays as it is. A name that is forgotten loses its
 	// current mark and its request; revoked ones stay listed.
 	ChangeCA(ctx context.Context, c Change) error
 	// RestateCA replaces every certificate by certs and moves the records to an anchor, in
-	// one transaction. Requests and tokens stay.
+	// one transaction. Requests and tokens stay; lines of the journal go.
 	RestateCA(ctx context.Context, to Anchor, certs []Certificate) error
 	// NextCRLNumber hands out revocation list numbers, each larger than before.
 	NextCRLNumber(ctx context.Context) (*big.Int, error)
 	RaiseCRLNumber(ctx context.Context, n *big.Int) error
+}
+
+// JournalLine is a line of the journal, which says how the CA came to an anchor's number. The first one of a journal says where it begins.
+type JournalLine struct {
+	Seq  int64
+	Text []byte
+}
+
+// SharedStore keeps what authorities of several processes need of each other; see Config.Shared.
+type SharedStore interface {
+	// HoldCA waits until no other process holds the CA, and returns how to give it back; Unavailable when that takes long. It ends by
+	// itself some seconds after its holder was heard of last, so it only keeps decisions apart: what keeps changes apart is ChangeCA.
+	HoldCA(ctx context.Context) (release func(), err error)
+	// JournalLines lists lines from a number on, by number, some hundred of them at most.
+	JournalLines(ctx context.Context, from int64) ([]JournalLine, error)
+	// KeepJournal replaces all lines. Conflict unless the records stand at an anchor.
+	KeepJournal(ctx context.Context, at Anchor, lines []JournalLine) error
 }
 
 // CertificateStore reads what was issued and revoked.

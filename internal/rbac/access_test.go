@@ -298,7 +298,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	a, _ := open(t)
-	check(t, a.KeepAdmin(ctx, rbac.NewSecret(), 0))
+	check(t, a.KeepAdmin(ctx, rbac.NewSecret(), 0, ""))
 	create(t, a, "ann")
 	none, off := []string{}, true
 	grants := []fleet.Grant{{Permission: fleet.NodeRead}}
@@ -397,7 +397,7 @@ func TestTheAdministratorsTokenIsMadeKnownOnce(t *testing.T) {
 		a, _ := open(t)
 		old, fresh, last := rbac.NewSecret(), rbac.NewSecret(), rbac.NewSecret()
 		for _, secret := range []string{old, old, fresh, old} {
-			check(t, a.KeepAdmin(ctx, secret, time.Hour))
+			check(t, a.KeepAdmin(ctx, secret, time.Hour, ""))
 		}
 		_, err := a.Bearer(ctx, old)
 		wantKind(t, "the token before", err, fault.Denied)
@@ -408,17 +408,35 @@ func TestTheAdministratorsTokenIsMadeKnownOnce(t *testing.T) {
 		}
 		_, err = a.RevokeTokens(ctx, root, "admin")
 		check(t, err)
-		check(t, a.KeepAdmin(ctx, fresh, time.Hour))
+		check(t, a.KeepAdmin(ctx, fresh, time.Hour, ""))
 		_, err = a.Bearer(ctx, fresh)
 		wantKind(t, "revoked, after a start", err, fault.Denied)
-		check(t, a.KeepAdmin(ctx, last, time.Hour))
+		check(t, a.KeepAdmin(ctx, last, time.Hour, ""))
 		_, err = a.Bearer(ctx, last)
 		check(t, err)
 		<-time.After(time.Hour)
-		check(t, a.KeepAdmin(ctx, last, time.Hour))
+		check(t, a.KeepAdmin(ctx, last, time.Hour, ""))
 		_, err = a.Bearer(ctx, last)
 		wantKind(t, "expired, after a start", err, fault.Denied)
 	})
+}
+
+// Each of several servers has a token of its own in its data directory: the start of one ends no other's.
+func TestTheAdministratorsTokensOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	a, _ := open(t)
+	first, second, fresh := rbac.NewSecret(), rbac.NewSecret(), rbac.NewSecret()
+	check(t, a.KeepAdmin(ctx, first, time.Hour, "pup-1/1"))
+	check(t, a.KeepAdmin(ctx, second, time.Hour, "pup-2/1"))
+	check(t, a.KeepAdmin(ctx, fresh, time.Hour, "pup-2/1"))
+	for _, secret := range []string{first, fresh} {
+		if actor, err := a.Bearer(ctx, secret); err != nil || !actor.BreakGlass {
+			t.Errorf("%+v, %v", actor, err)
+		}
+	}
+	_, err := a.Bearer(ctx, second)
+	wantKind(t, "the token before of the same server", err, fault.Denied)
 }
 
 // brokenLog is an audit log that fails from an act on.

@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -199,10 +200,24 @@ func (a *Access) NewToken(ctx context.Context, actor fleet.Actor, label string, 
 // AdminToken is what the token in the data directory is called.
 const AdminToken = "data-directory"
 
-// KeepAdmin makes sure that the built-in administrator is there, and makes the secret its token, which is good for
-// life (0: until it is revoked). A secret is made known once: one that was revoked, or has expired, stays so.
-func (a *Access) KeepAdmin(ctx context.Context, secret string, life time.Duration) error {
-	now := a.now()
+// AdminTokenOf is what it is called where several servers have a data directory each. Empty: there is one server.
+func AdminTokenOf(server string) string {
+	if server == "" {
+		return AdminToken
+	}
+	return AdminToken + "@" + server
+}
+
+// isAdminToken tells whether a token of the built-in administrator is that of a data directory.
+func isAdminToken(label string) bool {
+	return label == AdminToken || strings.HasPrefix(label, AdminToken+"@")
+}
+
+// KeepAdmin makes sure that the built-in administrator is there, and makes the secret its token of a server's data directory, which is good for
+// life (0: until it is revoked); the one before of the same server is revoked. A secret is made known once: one that was revoked, or has
+// expired, stays so.
+func (a *Access) KeepAdmin(ctx context.Context, secret string, life time.Duration, server string) error {
+	now, label := a.now(), AdminTokenOf(server)
 	err := a.Store.CreateUser(ctx, User{Name: AdminUser, Kind: Person, Roles: []string{Administrator}, CreatedAt: now, ChangedAt: now})
 	if err != nil && fault.Of(err) != fault.Conflict {
 		return err
@@ -218,10 +233,10 @@ func (a *Access) KeepAdmin(ctx context.Context, secret string, life time.Duratio
 	if _, err := a.Store.Bearer(ctx, hash); err == nil { // an older server made it known, or this one was interrupted
 		return a.Store.SeeAdminSecret(ctx, hash, now)
 	}
-	if _, err := a.Store.RevokeToken(ctx, AdminUser, AdminToken); err != nil && fault.Of(err) != fault.NotFound {
+	if _, err := a.Store.RevokeToken(ctx, AdminUser, label); err != nil && fault.Of(err) != fault.NotFound {
 		return err
 	}
-	t := Token{ID: newTokenID(), Hash: hash, Owner: AdminUser, Label: AdminToken, CreatedAt: now}
+	t := Token{ID: newTokenID(), Hash: hash, Owner: AdminUser, Label: label, CreatedAt: now}
 	if life > 0 {
 		t.ExpiresAt = now.Add(life)
 	}

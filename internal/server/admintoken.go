@@ -10,5 +10,9 @@ func (p *parts) openToken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.access.KeepAdmin(ctx, token, p.config.Load().AdminTokenLifetime)
+	c, server := p.config.Load(), ""
+	if c.Cluster { // the start of one must not revoke the token of another
+		server = p.id
+	}
+	return p.access.KeepAdmin(ctx, token, c.AdminTokenLifetime, server)
 }

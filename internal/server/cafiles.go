@@ -58,6 +58,7 @@ func AdoptCA(ctx context.Context, c settings.Config, discard bool, errOut io.Wri
 	if p.data, err = datadir.OpenUsed(c.Data); err != nil {
 		return adopted, err
 	}
+	c.Cluster = false // no other server may run meanwhile
 	if err = p.openStore(ctx, c); err != nil {
 		return adopted, err
 	}

@@ -4,7 +4,25 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/protocol/front"
 )
+
+// backstage is what a server answers that nodes and people do not ask: health and figures.
+func backstage(all map[string]front.Route) map[string]front.Route {
+	kept := map[string]front.Route{"/": front.Bodiless(http.HandlerFunc(notHere))}
+	for pattern, route := range all {
+		if strings.Contains(pattern, "/status/v1/") || strings.Contains(pattern, "/metrics") && !strings.Contains(pattern, "/metrics/") {
+			kept[pattern] = route
+		}
+	}
+	return kept
+}
+
+// notHere sends whoever asks to another server.
+func notHere(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "This server has not the roles api, broker, content and ca: ask another one.", http.StatusServiceUnavailable)
+}
 
 // enterpriseServices is where clients of Puppet Enterprise ask, and what the kinds of errors begin with there.
 var enterpriseServices = map[string]string{

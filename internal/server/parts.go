@@ -51,6 +51,9 @@ type parts struct {
 	data         *datadir.Dir
 	id           string        // this server's name among those that use the same records
 	leases       *lease.Keeper // of what one of them does at a time
+	clock        lease.Clock
+	shared       *sharedSecrets // nil: this server is alone
+	drained      chan lease.Drain
 	disk         *datadir.Disk // of the data directory
 	usages       *usages
 	log          logger
@@ -116,7 +119,7 @@ type parts struct {
 // open opens the parts in the order in which they need each other. What was
 // opened before a failure is closed.
 func open(ctx context.Context, c settings.Config, log logger) (p *parts, err error) {
-	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
+	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{}), drained: make(chan lease.Drain, 1)}
 	p.config.Store(&c)
 	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
 	p.calls = call.New(sender{p.agents}, uuid.NewString)
@@ -139,6 +142,9 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 		return p, err
 	}
 	openLeases(p, c)
+	if err = openCluster(ctx, p, c); err != nil {
+		return p, err
+	}
 	p.usages = &usages{path: p.data.Path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
 		return p, err
@@ -214,7 +220,7 @@ func (p *parts) openStore(ctx context.Context, c settings.Config) (err error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.stopStore, p.stored = stop, make(chan error, 1)
 	go func() { p.stored <- p.store.Run(running) }()
-	return p.store.Claim(ctx)
+	return p.store.Claim(ctx, sql.Claim{ID: p.id, Shared: c.Cluster})
 }
 
 // atTerminal adds the cause to what is said of a database that cannot be opened:
@@ -235,12 +241,16 @@ func (p *parts) openCA(ctx context.Context, c settings.Config) error {
 	if err != nil {
 		return err
 	}
-	p.ca, err = pki.Open(ctx, pki.Config{
+	config := pki.Config{
 		Dir: p.data.Join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL, CRLTTL: c.CRLLifetime,
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
 		RequestTTL: c.RequestTTL, MaxWaiting: c.MaxRequests, MaxWaitingOfOne: c.MaxRequestsPerAddress,
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
-	}, p.store.Authority, p.log.Logger)
+	}
+	if p.shared != nil {
+		config.Shared = p.shared
+	}
+	p.ca, err = pki.Open(ctx, config, p.store.Authority, p.log.Logger)
 	return err
 }
 
@@ -319,6 +329,7 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 		History:   p.store.Queue,
 		Turns:     p.store.Queue,
 		Finished:  p.compiled,
+		Now:       p.clock.Now,
 		Log:       p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -339,6 +350,7 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 		Pauses:    p.store.Queue,
 		Wake:      p.dispatch.Wake,
 		Kept:      keptCatalogs{p.store.Deliveries}.of,
+		Now:       p.clock.Now,
 		Log:       p.log.Logger,
 	}, service)
 	if err != nil {

@@ -33,6 +33,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !p.config.Load().Front() {
+		agents, others = front.Prefixes{}, backstage(others)
+	}
 	mux := http.NewServeMux()
 	for pattern, handler := range others {
 		mux.Handle(pattern, handler)
@@ -219,6 +222,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		api.Prefix + "/": {Handler: own, Bytes: api.MaxUpload},
 
 		// Health, open to all, and figures for monitoring.
+		"GET /status/v1/live":          front.Bodiless(http.HandlerFunc(h.live)),
 		"GET /status/v1/simple":        front.Bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/simple/{name}": front.Bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/services":      front.Bodiless(http.HandlerFunc(h.all)),
@@ -231,6 +235,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		// Everything else: whoever finds this server at a port of Puppet Enterprise reads errors as JSON.
 		"/": front.Bodiless(notServed("tutti")),
 	}
+	sourcesWhereTheyAre(p, others, own.Actor)
 	return agents, others, nil
 }
 

@@ -263,9 +263,6 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"list of servers":       attend(p, d.address),
 		},
 		stage{ // these compile: they end first
-			"compile dispatcher": p.dispatch.Run,
-			"warmer":             p.warmer.Run,
-			"verified catalogs":  p.verifier.Run,
 			"answers of nodes":   p.jobs.Run,
 			"events of runs":     p.events.Run,
 			"who was connected":  p.register.Run,
@@ -278,7 +275,8 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"memory":             returnMemory,
 			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
-		}.and(doneOnce(p)),
+			"drain":              drain(p, d.health),
+		}.and(compiling(p)).and(doneOnce(p)),
 		stage{ // clients are told first
 			"broker":     p.broker.Run,
 			"websockets": p.sockets.Run,

@@ -45,6 +45,7 @@ type health struct {
 	services []service
 	version  func() string // of Puppet; empty: not known
 	stopping atomic.Bool
+	draining atomic.Bool
 }
 
 // checkTime is how long the database may take to answer. A monitor gets its answer in that time, also from a database that gives none.
@@ -75,13 +76,21 @@ func (h *health) askDatabase(ctx context.Context) error {
 	return err
 }
 
-// simple says "running" (200), or "stopping" or "error" (503): agents with a
-// server_list go on to the next one.
+// live answers as long as the process does, whatever it lacks: a server that is not ready need not be started again.
+func (h *health) live(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("alive"))
+}
+
+// simple says "running" (200), or "draining", "stopping" or "error" (503): agents with a
+// server_list go on to the next one, and so do load balancers.
 func (h *health) simple(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	word := "running"
 	if h.stopping.Load() {
 		word = "stopping"
+	} else if h.draining.Load() {
+		word = "draining"
 	} else if slices.ContainsFunc(h.look(r.Context(), h.services...), func(err error) bool { return err != nil }) {
 		word = "error"
 	}

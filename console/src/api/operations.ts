@@ -161,6 +161,7 @@ export interface Operations {
   "audit.sign": { request: Record<never, never>; response: T.AuditHead };
   "server.usage": { request: Record<never, never>; response: T.Usage };
   "cluster.status": { request: Record<never, never>; response: T.Cluster };
+  "cluster.drain": { request: Record<never, never> & T.ClusterDrainRequest; response: void };
   "version.show": { request: Record<never, never>; response: T.Build };
   "api.describe": { request: Record<never, never>; response: unknown };
 }
@@ -330,6 +331,7 @@ export const operations: Record<
   "audit.sign": { method: "POST", path: "/audit/heads", permission: "audit:read", act: true, query: [] },
   "server.usage": { method: "GET", path: "/usage", permission: "metrics:read", act: false, query: [] },
   "cluster.status": { method: "GET", path: "/cluster", permission: "metrics:read", act: false, query: [] },
+  "cluster.drain": { method: "POST", path: "/cluster/drain", permission: "server:drain", act: true, query: [] },
   "version.show": { method: "GET", path: "/version", permission: "self", act: false, query: [] },
   "api.describe": { method: "GET", path: "/openapi.json", permission: "self", act: false, query: [] },
 };

@@ -401,6 +401,11 @@ export interface Cluster {
   servers: ClusterServer[] | null;
 }
 
+export interface ClusterDrainRequest {
+  over_seconds?: number;
+  server?: string;
+}
+
 export interface ClusterLease {
   lease: string;
   server: string;
@@ -411,6 +416,8 @@ export interface ClusterLease {
 
 export interface ClusterServer {
   address: string;
+  drain_at?: string;
+  roles: string[] | null;
   seen_at: string;
   server: string;
   started_at: string;

@@ -27,9 +27,37 @@ type Memory struct {
 	tokens    map[fleet.Digest]pki.Token
 	crlNumber *big.Int
 	anchor    pki.Anchor
+	journal   []pki.JournalLine
+	held      chan struct{} // holds one token: the holder of the CA
 }
 
 var _ pki.Store = (*Memory)(nil)
+
+// Secrets is a pki.Shared in memory: the key is always right.
+type Secrets struct {
+	mu   sync.Mutex
+	kept map[string][]byte
+}
+
+var _ pki.Shared = (*Secrets)(nil)
+
+// Load implements pki.Shared.
+func (s *Secrets) Load(_ context.Context, name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.kept[name]), nil
+}
+
+// Keep implements pki.Shared.
+func (s *Secrets) Keep(_ context.Context, name string, content []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[string][]byte{}
+	}
+	s.kept[name] = bytes.Clone(content)
+	return nil
+}
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
@@ -38,6 +66,7 @@ func NewMemory() *Memory {
 		certs:     map[string]pki.Certificate{},
 		tokens:    map[fleet.Digest]pki.Token{},
 		crlNumber: new(big.Int),
+		held:      make(chan struct{}, 1),
 	}
 }
 

@@ -1,8 +1,10 @@
 package pkitest
 
 import (
+	"bytes"
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -46,7 +48,43 @@ func (m *Memory) ChangeCA(_ context.Context, c pki.Change) error {
 	for _, name := range c.Forgotten {
 		m.free(name)
 	}
+	if c.Line != nil {
+		m.journal = append(m.journal, pki.JournalLine{Seq: c.After.Seq, Text: bytes.Clone(c.Line)})
+	}
 	m.anchor = c.After
+	return nil
+}
+
+// HoldCA implements pki.Store.
+func (m *Memory) HoldCA(ctx context.Context) (release func(), err error) {
+	select {
+	case m.held <- struct{}{}:
+		return func() { <-m.held }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the CA is busy")
+	}
+}
+
+// JournalLines implements pki.Store.
+func (m *Memory) JournalLines(_ context.Context, from int64) (lines []pki.JournalLine, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, line := range m.journal {
+		if line.Seq >= from && len(lines) < 3 {
+			lines = append(lines, pki.JournalLine{Seq: line.Seq, Text: bytes.Clone(line.Text)})
+		}
+	}
+	return lines, nil
+}
+
+// KeepJournal implements pki.Store.
+func (m *Memory) KeepJournal(_ context.Context, at pki.Anchor, lines []pki.JournalLine) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.anchor != at {
+		return fault.New(fault.Conflict, "the records stand at %+v, not at %+v", m.anchor, at)
+	}
+	m.journal = slices.Clone(lines)
 	return nil
 }
 
@@ -67,7 +105,7 @@ func (m *Memory) RestateCA(_ context.Context, to pki.Anchor, certs []pki.Certifi
 	for _, cert := range certs {
 		m.certs[cert.Serial.String()] = copyCertificate(cert)
 	}
-	m.anchor = to
+	m.anchor, m.journal = to, nil
 	return nil
 }
 
@@ -84,6 +122,6 @@ func (m *Memory) Clone() *Memory {
 	}
 	maps.Copy(c.tokens, m.tokens)
 	c.crlNumber.Set(m.crlNumber)
-	c.anchor = m.anchor
+	c.anchor, c.journal = m.anchor, slices.Clone(m.journal)
 	return c
 }

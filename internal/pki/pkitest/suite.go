@@ -43,6 +43,8 @@ func RunStore(t *testing.T, open func(t *testing.T) pki.Store) {
 		{"a change is applied once, and in its turn", changesInTurn},
 		{"a change that fails leaves nothing", changeWhole},
 		{"certificates can be restated", restated},
+		{"lines of the journal are kept with their changes", journalKept},
+		{"one holds the CA", holdOne},
 		{"revoked ones are listed by number", revokedByNumber},
 		{"names without a good certificate are known", endedOnes},
 		{"a server's certificate is nobody's", serverCertificates},

@@ -58,7 +58,7 @@ func newBench(t *testing.T) *bench {
 			return actor, err
 		},
 	})
-	b.must(b.access.KeepAdmin(t.Context(), "the administrator's token", 0))
+	b.must(b.access.KeepAdmin(t.Context(), "the administrator's token", 0, ""))
 	_, err := b.access.CreateRole(t.Context(), admin, rbac.Role{Name: "web-tasks", Description: "tasks of the web", Grants: []fleet.Grant{
 		{Permission: fleet.TaskRun, Tasks: []string{"web::*", "facts"}}, {Permission: fleet.JobRead}, {Permission: fleet.ReleaseRead},
 	}})

@@ -1,9 +1,13 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -13,6 +17,8 @@ type Cluster interface {
 	Servers(ctx context.Context) ([]lease.Server, error)
 	// Leases is all that were ever held, by name.
 	Leases(ctx context.Context) ([]lease.Lease, error)
+	// Drain asks a server to leave its work to others, and to close its connections in a time; NotFound.
+	Drain(ctx context.Context, id string, over time.Duration) error
 	// Self is the ID of this server.
 	Self() string
 }
@@ -25,7 +31,41 @@ type servers struct {
 func (h *servers) bindings() []binding {
 	return []binding{
 		answer(api.ClusterStatus, h.showCluster),
+		answer(api.ClusterDrain, h.drain),
 	}
+}
+
+// The bounds of the time in which a server closes its connections.
+const (
+	drainOver    = time.Minute
+	maxDrainOver = time.Hour
+)
+
+// drain leaves the only server of a fleet alone: nobody would go on with its work.
+func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Nothing, error) {
+	over := cmp.Or(time.Duration(r.OverSeconds)*time.Second, drainOver)
+	if over < 0 || over > maxDrainOver {
+		return api.Nothing{}, fault.New(fault.Invalid, "connections are closed within %s at most", maxDrainOver)
+	}
+	known, err := h.cluster.Servers(ctx)
+	if err != nil {
+		return api.Nothing{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(known), func(s lease.Server) bool {
+		return s.ID == r.Server || !s.Draining.Asked.IsZero() || s.Silent > lease.Shared().TTL
+	})
+	if len(others) == 0 && slices.ContainsFunc(known, func(s lease.Server) bool { return s.ID == r.Server }) {
+		return api.Nothing{}, fault.New(fault.Conflict, "no other server runs that could go on with the work of %s", r.Server)
+	}
+	var names []string
+	for _, s := range known {
+		names = append(names, s.ID)
+	}
+	err = h.cluster.Drain(ctx, r.Server, over)
+	if fault.Is(err, fault.NotFound) {
+		err = &fault.Error{Kind: fault.NotFound, Detail: fault.Detail(err), Hint: fault.DidYouMean(r.Server, names), Err: err}
+	}
+	return api.Nothing{}, err
 }
 
 func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, error) {
@@ -37,9 +77,13 @@ func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, 
 	for _, s := range known {
 		one := api.ClusterServer{
 			Server: s.ID, State: api.ServerRunning, Address: s.Address, Version: s.Version, StartedAt: s.Started, SeenAt: s.Seen,
+			Roles: append([]string{}, s.Roles...), DrainAt: s.Draining.Asked,
+		}
+		if !s.Draining.Asked.IsZero() {
+			one.State = api.ServerDraining
 		}
 		if s.ID != told.Answered && s.Silent > lease.Shared().TTL {
-			one.State = api.ServerSilent
+			one.State = api.ServerSilent // also when it was draining: its leases are over
 		}
 		told.Servers = append(told.Servers, one)
 	}

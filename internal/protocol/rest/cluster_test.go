@@ -18,4 +18,6 @@ func (alone) Leases(context.Context) ([]lease.Lease, error) {
 	return []lease.Lease{{Grant: lease.Grant{Name: "jobs", Holder: "here/1", Token: 1}, Since: time.Unix(1, 0).UTC(), Left: time.Second}}, nil
 }
 
+func (alone) Drain(context.Context, string, time.Duration) error { return nil }
+
 func (alone) Self() string { return "here/1" }

@@ -33,10 +33,11 @@ var (
 
 // house is a broker behind real TLS.
 type house struct {
-	ca     *pki.Authority
-	broker *broker.Broker
-	addr   string
-	stop   func() // ends Run, and waits for it
+	ca      *pki.Authority
+	broker  *broker.Broker
+	sockets *websocket.Server
+	addr    string
+	stop    func() // ends Run, and waits for it
 }
 
 // settings is what a test changes.
@@ -89,6 +90,7 @@ func open(t *testing.T, change func(*settings)) *house {
 	s.ws.Broker = h.broker
 	sockets, err := websocket.New(s.ws)
 	must(t, err)
+	h.sockets = sockets
 	h.serve(t, sockets, s.plain)
 	return h
 }

@@ -65,6 +65,8 @@ type Server struct {
 	partial atomic.Int64
 	large   *semaphore.Weighted
 
+	shedding atomic.Bool // see Shed
+
 	mu    sync.Mutex
 	conns map[*conn]struct{}
 	over  bool          // no more connections

@@ -44,6 +44,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Upgrade", "websocket")
 		http.Error(w, "This is the place of PCP, which needs a websocket.", http.StatusUpgradeRequired)
 		return
+	case s.shedding.Load():
+		http.Error(w, "This server is being emptied: connect to another one.", http.StatusServiceUnavailable)
+		return
 	}
 	raw, buffered, _, err := ws.HTTPUpgrader{Timeout: upgradeTime}.Upgrade(r, w)
 	if err != nil {

@@ -3,6 +3,7 @@ package websocket_test
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	gobwas "github.com/gobwas/ws"
 
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -406,6 +408,41 @@ func TestTheEnd(t *testing.T) {
 			want(t, c.farewell(), broker.Stopping)
 		}
 		<-ended
+	})
+}
+
+// Who is connected to a server that is emptied is told to go, not all at once, and nobody comes in meanwhile.
+func TestAServerIsEmptiedInSlices(t *testing.T) {
+	everyWay(t, func(w way) {
+		t := w.T
+		h := w.open(nil)
+		var clients []*client
+		for i := range 6 {
+			clients = append(clients, h.agent(t, fmt.Sprint("web", i)))
+		}
+		await(t, "all are there", func() bool { return h.broker.Stats().Connected == 6 })
+		late := h.enrol(t, "late")
+		began, shed := time.Now(), make(chan struct{})
+		go func() { defer close(shed); h.sockets.Shed(t.Context(), 3*websocket.ShedEvery) }()
+		var told sync.WaitGroup
+		var times [6]time.Duration
+		for i, c := range clients {
+			told.Go(func() {
+				want(t, c.farewell(), broker.Stopping)
+				times[i] = time.Since(began)
+			})
+		}
+		told.Wait()
+		<-shed
+		if slices.Sort(times[:]); times[5]-times[0] < websocket.ShedEvery {
+			t.Errorf("they were told after %v", times)
+		}
+		dialer := gobwas.Dialer{TLSConfig: h.config(late), Timeout: patience}
+		_, _, _, err := dialer.Dial(t.Context(), "wss://"+h.addr+"/pcp2/agent")
+		if status := gobwas.StatusError(0); !errors.As(err, &status) || int(status) != http.StatusServiceUnavailable {
+			t.Errorf("a late one is told: %v", err)
+		}
+		await(t, "nobody is there", func() bool { return h.broker.Stats().Connected == 0 })
 	})
 }
 

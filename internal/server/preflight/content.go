@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault/checkup"
+	"github.com/tutti-project/tutti/internal/server/datadir"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/blobs3"
 )
@@ -33,6 +34,19 @@ func contentCheck(ctx context.Context, c settings.Config) []checkup.Finding {
 		}}
 	}
 	return []checkup.Finding{checkup.Goodf(check, "%s can be written and read", c.Blobs)}
+}
+
+// clusterCheck looks whether one of several servers has the key that all of them need.
+func clusterCheck(c settings.Config) []checkup.Finding {
+	const check = "cluster"
+	if !c.Cluster {
+		return nil
+	}
+	key, err := datadir.ClusterKey(c.ClusterKeyFile)
+	if err != nil {
+		return []checkup.Finding{checkup.Failed(check, err, "see docs/many-servers.md")}
+	}
+	return []checkup.Finding{checkup.Goodf(check, "one of several servers; all of them have the key with the fingerprint %s", key.Fingerprint())}
 }
 
 // mostBehind is by how much clocks may differ.

@@ -36,6 +36,9 @@ func (c Config) Check() error {
 	if err := c.checkBlobs(); err != nil {
 		return err
 	}
+	if err := c.checkCluster(); err != nil {
+		return err
+	}
 	if err := oneOf("ca_key_type", c.CAKeyType, "ecdsa-p256", "rsa-4096"); err != nil {
 		return err
 	}

@@ -17,6 +17,10 @@ type Config struct {
 	Listen   string `koanf:"listen" help:"address of the one listener that carries every protocol"`
 	Database string `koanf:"database" help:"where records are kept: empty for SQLite in the data directory, or postgres://USER@HOST/NAME"`
 
+	Cluster        bool     `koanf:"cluster" help:"this is one of several servers that use the same records: they are in PostgreSQL (database), and content in an S3 store (blobs)"`
+	ClusterKeyFile string   `koanf:"cluster_key_file" help:"file with the key by which such servers share secrets in the records, 64 hexadecimal digits; empty: TUTTI_CLUSTER_KEY of the environment"`
+	Roles          []string `koanf:"roles" help:"what this one of several servers does: some of api, broker, compiler, content, ca, scheduler; empty: everything"`
+
 	Blobs            string        `koanf:"blobs" help:"where content is kept: empty or directory for the data directory, or s3://BUCKET/PREFIX"`
 	BlobsEndpoint    string        `koanf:"blobs_endpoint" help:"URL of the S3 store; empty: Amazon's of blobs_region"`
 	BlobsRegion      string        `koanf:"blobs_region" help:"region of the S3 store"`

@@ -44,6 +44,8 @@ type Keeper struct {
 
 	mu   sync.Mutex
 	held map[*tenure]bool
+	over bool          // see Yield
+	gone chan struct{} // closed then
 }
 
 // tenure is the time for which this server has a lease.
@@ -62,7 +64,7 @@ func (t *tenure) lose() {
 
 // NewKeeper returns a keeper of leases for a holder: a server, by a name that it keeps when it starts again and that no other one has.
 func NewKeeper(store Store, holder string, timing Timing, log *slog.Logger) *Keeper {
-	return &Keeper{store: store, holder: holder, timing: timing, log: log, turn: make(chan struct{}, 1), held: map[*tenure]bool{}}
+	return &Keeper{store: store, holder: holder, timing: timing, log: log, turn: make(chan struct{}, 1), held: map[*tenure]bool{}, gone: make(chan struct{})}
 }
 
 // Run renews what is held until ctx is done. It must outlive all that Once returned.
@@ -108,6 +110,32 @@ func (k *Keeper) renew(ctx context.Context) error {
 	return nil
 }
 
+// Yield gives all leases back, and acquires none any more: other servers go on with what was done here. It does not wait for the end of the work.
+func (k *Keeper) Yield() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over {
+		return
+	}
+	k.over = true
+	close(k.gone)
+	for t := range k.held {
+		t.lose()
+	}
+}
+
+// Holds tells whether this server has a lease.
+func (k *Keeper) Holds(name string) bool {
+	return slices.ContainsFunc(k.current(), func(t *tenure) bool { return t.Name == name })
+}
+
+// yielded tells whether Yield was called.
+func (k *Keeper) yielded() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.over
+}
+
 // current is what is held and was not lost.
 func (k *Keeper) current() []*tenure {
 	k.mu.Lock()
@@ -137,6 +165,10 @@ func (k *Keeper) Once(name string, work func(context.Context) error) func(contex
 			if !lost {
 				return err
 			}
+			if k.yielded() {
+				k.log.InfoContext(ctx, "a lease was given back", "lease", name, "token", t.Token)
+				continue
+			}
 			k.log.WarnContext(ctx, "a lease was lost, and its work was stopped", "lease", name, "token", t.Token, "err", err)
 		}
 	}
@@ -148,6 +180,10 @@ func (k *Keeper) wait(ctx context.Context, name string) (*tenure, context.Contex
 	defer tick.Stop()
 	var trouble error
 	for waited := false; ctx.Err() == nil; waited = true {
+		if k.yielded() {
+			<-ctx.Done()
+			return nil, nil
+		}
 		t, working, err := k.acquire(ctx, name)
 		switch {
 		case t != nil && waited:
@@ -164,6 +200,7 @@ func (k *Keeper) wait(ctx context.Context, name string) (*tenure, context.Contex
 		trouble = err
 		select {
 		case <-ctx.Done():
+		case <-k.gone:
 		case <-tick.C:
 		}
 	}
@@ -191,6 +228,9 @@ func (k *Keeper) acquire(ctx context.Context, name string) (*tenure, context.Con
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.held[t] = true
+	if k.over { // meanwhile: the work ends at once
+		t.lose()
+	}
 	return t, With(working, g, t.lose), nil
 }
 

@@ -20,7 +20,8 @@ type base struct {
 	writer   *writer // SQLite
 	file     *sqliteFile
 	claimed  *sql.Conn // PostgreSQL: whose session holds the claim
-	wires    wires     // PostgreSQL
+	claim    Claim
+	wires    wires // PostgreSQL
 	packer   *compressor
 	guard    guard
 	onChange func() // see OnChange; nil: nobody listens

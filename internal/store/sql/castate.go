@@ -55,6 +55,11 @@ func (s *Authority) ChangeCA(ctx context.Context, c pki.Change) error {
 				return err
 			}
 		}
+		if c.Line != nil {
+			if err := keepLine(ctx, q, pki.JournalLine{Seq: c.After.Seq, Text: c.Line}); err != nil {
+				return err
+			}
+		}
 		return writeAnchor(ctx, q, c.After)
 	})
 	s.noted(err)
@@ -109,8 +114,10 @@ func (s *Authority) takeName(ctx context.Context, q querier, name fleet.Certname
 // RestateCA implements pki.Store.
 func (s *Authority) RestateCA(ctx context.Context, to pki.Anchor, certs []pki.Certificate) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		if _, err := q.exec(ctx, "DELETE FROM certificates"); err != nil {
-			return err
+		for _, table := range []string{"certificates", "ca_journal"} {
+			if _, err := q.exec(ctx, "DELETE FROM "+table); err != nil {
+				return err
+			}
 		}
 		for _, c := range certs {
 			if err := insertCertificate(ctx, q, c); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,44 +21,61 @@ const claimTime = 5 * time.Second
 // claimWatch is how often a server looks whether its claim still holds.
 const claimWatch = 5 * time.Second
 
-// Claim makes the caller the only server of these records until Close: the blobs
-// and the CA's key that belong to them are in one data directory. Conflict when
-// another server has the claim. A SQLite file is claimed when it is opened: whoever held its leases is dead.
-func (s *Store) Claim(ctx context.Context) error {
+// Claim says who wants the records.
+type Claim struct {
+	ID     string // the server's name among those that use the same records
+	Shared bool   // others may use them, too, if they say so as well
+}
+
+// Claim makes the caller the only server of these records until Close, or one of several: those that share them, each under a name of its own.
+// The files that belong to the records of one server alone are in its data directory. Conflict when another server has a claim that does not go with this
+// one. A SQLite file is claimed when it is opened: whoever held its leases is dead.
+func (s *Store) Claim(ctx context.Context, c Claim) error {
 	if !s.dialect.postgres {
 		return s.Leases.Free(ctx)
 	}
-	conn, err := s.claimConn(ctx)
-	s.claimed = conn
-	if fault.Is(err, fault.Conflict) {
-		err = s.taken(ctx)
+	conn, err := s.claimConn(ctx, c)
+	s.claimed, s.claim = conn, c
+	switch {
+	case errors.Is(err, errSameName):
+		err = fault.New(fault.Conflict, "another server that runs is called %s, too: its data directory was copied; remove the file server-id from the copy, and start that again", c.ID)
+	case fault.Is(err, fault.Conflict):
+		err = s.taken(ctx, c)
 	}
 	return explain(err, "claim the database")
 }
 
+var errSameName = errors.New("another server has this name")
+
 // taken says who has the claim, as far as that is known.
-func (s *Store) taken(ctx context.Context) error {
+func (s *Store) taken(ctx context.Context, c Claim) error {
 	who := ""
 	known, _ := s.Leases.Servers(ctx) // without it the refusal says less
 	slices.SortFunc(known, func(a, b lease.Server) int { return cmp.Compare(a.Silent, b.Silent) })
 	if len(known) > 0 && known[0].Silent < lease.Shared().TTL {
 		who = fmt.Sprintf(" (%s at %s)", known[0].ID, known[0].Address)
 	}
-	return &fault.Error{
-		Kind: fault.Conflict, Detail: "another server" + who + " uses this database; stop it, or give this one a database of its own", Hint: OneServer,
+	detail := "another server" + who + " uses this database; stop it, or give this one a database of its own"
+	if c.Shared {
+		detail = "another server" + who + " uses this database, and is not one of several: it has not the setting cluster; stop it, set it there, too, and start it again"
 	}
+	return &fault.Error{Kind: fault.Conflict, Detail: detail, Hint: OneServer}
 }
 
 // OneServer is what a second server on the same records is told.
-const OneServer = "one server at a time uses the same records; docs/many-servers.md says what several may share so far"
+const OneServer = "several servers share records in PostgreSQL and content in S3 when each has `cluster: true`; docs/many-servers.md says how"
 
 // claimConn makes the claim with a connection of its own.
-func (s *Store) claimConn(ctx context.Context) (*sql.Conn, error) {
+func (s *Store) claimConn(ctx context.Context, c Claim) (*sql.Conn, error) {
 	conn, err := s.pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := claimOn(ctx, conn); err != nil {
+	if err := claimOn(ctx, conn, c); err != nil {
+		_, undo := conn.ExecContext(ctx, "SELECT pg_advisory_unlock_all()") // it may have had one of two
+		if undo != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // its session ends
+		}
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
@@ -101,27 +119,46 @@ func (s *Store) renewClaim(ctx context.Context) error {
 	}
 	claiming, cancel := context.WithTimeout(ctx, 2*claimTime)
 	defer cancel()
-	err := s.Claim(claiming)
+	err := s.Claim(claiming, s.claim)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		s.wires.cut()
 	}
 	return err
 }
 
-// claimOn takes a lock that the session of conn holds to its end.
-func claimOn(ctx context.Context, conn *sql.Conn) error {
+// claimOn takes locks that the session of conn holds to its end: one on the records, which several may share, and one on the server's name.
+func claimOn(ctx context.Context, conn *sql.Conn, c Claim) error {
+	records := "SELECT pg_try_advisory_lock(hashtextextended('tutti server', 2))"
+	if c.Shared {
+		records = "SELECT pg_try_advisory_lock_shared(hashtextextended('tutti server', 2))"
+	}
+	ours, err := lockSoon(ctx, conn, records)
+	if err == nil && !ours {
+		err = fault.New(fault.Conflict, "another server has the claim")
+	}
+	if err != nil || !c.Shared {
+		return err
+	}
+	ours, err = lockSoon(ctx, conn, "SELECT pg_try_advisory_lock(hashtextextended('tutti server ' || $1, 2))", c.ID)
+	if err == nil && !ours {
+		err = fault.Wrap(fault.Conflict, errSameName, "another server has the claim")
+	}
+	return err
+}
+
+// lockSoon tries to get a lock for as long as a server that was killed may still have it.
+func lockSoon(ctx context.Context, conn *sql.Conn, try string, args ...any) (ours bool, err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for began := time.Now(); time.Since(began) < claimTime; {
-		var ours bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tutti server', 2))").Scan(&ours); err != nil || ours {
-			return err
+		if err := conn.QueryRowContext(ctx, try, args...).Scan(&ours); err != nil || ours {
+			return ours, err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
-	return fault.New(fault.Conflict, "another server has the claim")
+	return false, nil
 }

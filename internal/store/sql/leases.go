@@ -2,8 +2,10 @@ package sql
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -122,21 +124,52 @@ func (s *Leases) EnrolServer(ctx context.Context, n lease.Server) error {
 		if err != nil {
 			return err
 		}
-		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, started, seen) VALUES ($1, $2, $3, $4, $4)
-			ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, started = excluded.started, seen = excluded.seen`,
-			n.ID, n.Address, n.Version, now)
+		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, roles, started, seen) VALUES ($1, $2, $3, $4, $5, $5)
+			ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, roles = excluded.roles, started = excluded.started,
+				seen = excluded.seen, draining = 0, drain_micros = 0`,
+			n.ID, n.Address, n.Version, strings.Join(n.Roles, ","), now)
 		return err
 	})
 }
 
+const serverColumns = "id, address, version, roles, started, seen, draining, drain_micros"
+
+func scanServer(row scanner) (n lease.Server, err error) {
+	var roles string
+	var over int64
+	err = row.Scan(&n.ID, &n.Address, &n.Version, &roles, at(&n.Started), at(&n.Seen), at(&n.Draining.Asked), &over)
+	n.Draining.Over = time.Duration(over) * time.Microsecond
+	if roles != "" {
+		n.Roles = strings.Split(roles, ",")
+	}
+	return n, err
+}
+
 // SeeServer implements lease.Roll.
-func (s *Leases) SeeServer(ctx context.Context, id string) error {
-	return s.set(ctx, "note that this server is there", func(ctx context.Context, q querier) error {
+func (s *Leases) SeeServer(ctx context.Context, id string) (n lease.Server, err error) {
+	err = s.set(ctx, "note that this server is there", func(ctx context.Context, q querier) error {
 		now, err := s.now(ctx, q)
 		if err != nil {
 			return err
 		}
-		_, err = q.exec(ctx, "UPDATE servers SET seen = $1 WHERE id = $2", now, id)
+		n, err = scanServer(q.row(ctx, "UPDATE servers SET seen = $1 WHERE id = $2 RETURNING "+serverColumns, now, id))
+		return missing(err, "there is no server %s", id)
+	})
+	return n, err
+}
+
+// DrainServer implements lease.Roll.
+func (s *Leases) DrainServer(ctx context.Context, id string, over time.Duration) error {
+	return s.set(ctx, "ask a server to drain", func(ctx context.Context, q querier) error {
+		now, err := s.now(ctx, q)
+		if err != nil {
+			return err
+		}
+		n, err := q.exec(ctx, `UPDATE servers SET drain_micros = CASE WHEN draining = 0 THEN $1 ELSE drain_micros END,
+			draining = CASE WHEN draining = 0 THEN $2 ELSE draining END WHERE id = $3`, over.Microseconds(), now, id)
+		if err == nil && n == 0 {
+			return fault.New(fault.NotFound, "there is no server %s", id)
+		}
 		return err
 	})
 }
@@ -170,9 +203,9 @@ func (s *Leases) Servers(ctx context.Context) (all []lease.Server, err error) {
 		return nil, explain(err, "list servers")
 	}
 	all, err = collect(ctx, s.reads, func(row scanner) (n lease.Server, err error) {
-		err = row.Scan(&n.ID, &n.Address, &n.Version, at(&n.Started), at(&n.Seen))
+		n, err = scanServer(row)
 		n.Silent = max(0, time.Duration(now-micros(n.Seen))*time.Microsecond)
 		return n, err
-	}, "SELECT id, address, version, started, seen FROM servers ORDER BY id")
+	}, "SELECT "+serverColumns+" FROM servers ORDER BY id")
 	return all, explain(err, "list servers")
 }

@@ -87,7 +87,7 @@ func adopted(t *testing.T, s *Store) int64 {
 func TestWatchingTheClaimOfAFileFreesNothing(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Config{Path: filepath.Join(t.TempDir(), "tutti.db")})
-	check(t, s.Claim(t.Context()))
+	check(t, s.Claim(t.Context(), Claim{}))
 	g, _, err := s.Leases.AcquireLease(t.Context(), "jobs", "a", time.Hour)
 	check(t, err)
 	check(t, s.renewClaim(t.Context()))
@@ -106,7 +106,7 @@ func TestAClaimFreesTheLeasesOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Claim(t.Context()); err != nil {
+	if err := s.Claim(t.Context(), Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	g, ok, err := s.Leases.AcquireLease(t.Context(), "jobs", "b", time.Hour)

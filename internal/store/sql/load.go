@@ -70,7 +70,7 @@ func (l *Loader) open(ctx context.Context, schema int64) (err error) {
 		return err
 	}
 	if l.dialect.postgres {
-		if err := claimOn(ctx, l.conn); err != nil {
+		if err := claimOn(ctx, l.conn, Claim{}); err != nil {
 			return err
 		}
 		if err := l.empty(ctx, schema); err != nil {

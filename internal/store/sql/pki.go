@@ -15,7 +15,10 @@ import (
 )
 
 // Authority is what the CA issued, revoked and was asked for.
-type Authority struct{ *base }
+type Authority struct {
+	*base
+	held chan struct{} // SQLite: holds one token of whoever holds the CA
+}
 
 // lockName lets one process at a time change who a name stands for.
 func (s *Authority) lockName(ctx context.Context, q querier, name fleet.Certname) error {

@@ -125,6 +125,12 @@ func lost(err error) bool {
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01" || e.Code == "23503")
 }
 
+// waited tells that a lock was not had in the time that there was for it.
+func waited(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03"
+}
+
 // postgresFault gives an error of PostgreSQL its kind.
 func postgresFault(err error) error {
 	var e *pgconn.PgError

@@ -205,13 +205,13 @@ func TestADatabaseHasOneServer(t *testing.T) {
 	t.Parallel()
 	url := postgres.migrated(t)
 	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
-	if err := first.Claim(t.Context()); err != nil {
+	if err := first.Claim(t.Context(), Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Leases.EnrolServer(t.Context(), lease.Server{ID: "first/1", Address: "https://first:8140"}); err != nil {
 		t.Fatal(err)
 	}
-	err := second.Claim(t.Context())
+	err := second.Claim(t.Context(), Claim{})
 	wantKind(t, err, fault.Conflict)
 	if !strings.Contains(fault.Detail(err), "another server (first/1 at https://first:8140) uses this database") {
 		t.Errorf("it does not say who: %v", err)
@@ -219,8 +219,43 @@ func TestADatabaseHasOneServer(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Claim(t.Context()); err != nil {
+	if err := second.Claim(t.Context(), Claim{}); err != nil {
 		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+// Servers that say so share a database, each under its own name; one that does not say so is alone, and they let it not in.
+func TestServersShareADatabaseThatSaySo(t *testing.T) {
+	t.Parallel()
+	url := postgres.migrated(t)
+	stores := map[string]*Store{}
+	for _, name := range []string{"a", "b", "a's copy", "alone"} {
+		stores[name] = openTest(t, Config{URL: url})
+	}
+	for _, name := range []string{"a", "b"} {
+		check(t, stores[name].Claim(t.Context(), Claim{ID: name, Shared: true}))
+	}
+	for name, said := range map[string]string{"a's copy": "its data directory was copied", "alone": "another server uses this database"} {
+		claim := Claim{ID: "a", Shared: name != "alone"}
+		err := stores[name].Claim(t.Context(), claim)
+		wantKind(t, err, fault.Conflict)
+		if !strings.Contains(fault.Detail(err), said) {
+			t.Errorf("%s is told: %v", name, err)
+		}
+	}
+	cut(t, stores["a"])
+	check(t, stores["a"].renewClaim(t.Context()))
+	wantKind(t, stores["alone"].Claim(t.Context(), Claim{ID: "alone"}), fault.Conflict)
+	check(t, stores["a"].Close())
+	check(t, stores["a's copy"].Claim(t.Context(), Claim{ID: "a", Shared: true})) // it has started again
+	check(t, stores["b"].Close())
+	check(t, stores["a's copy"].Close())
+	check(t, stores["alone"].Claim(t.Context(), Claim{ID: "alone"}))
+	late := openTest(t, Config{URL: url})
+	err := late.Claim(t.Context(), Claim{ID: "b", Shared: true})
+	wantKind(t, err, fault.Conflict)
+	if !strings.Contains(fault.Detail(err), "has not the setting cluster") {
+		t.Errorf("one of several is told: %v", err)
 	}
 }
 
@@ -247,17 +282,17 @@ func TestAClaimIsHeld(t *testing.T) {
 	t.Parallel()
 	url := postgres.migrated(t)
 	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
-	if err := first.Claim(t.Context()); err != nil {
+	if err := first.Claim(t.Context(), Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	cut(t, first)
 	if err := first.renewClaim(t.Context()); err != nil {
 		t.Errorf("after the connection was cut: %v", err)
 	}
-	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+	wantKind(t, second.Claim(t.Context(), Claim{}), fault.Conflict)
 
 	cut(t, first)
-	if err := second.Claim(t.Context()); err != nil {
+	if err := second.Claim(t.Context(), Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	wantKind(t, first.renewClaim(t.Context()), fault.Conflict)

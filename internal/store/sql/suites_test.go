@@ -87,7 +87,7 @@ func (e *enrolments) Issue(t *testing.T, c inventorytest.Card) {
 		row.RevokedAt = c.At
 	}
 	err := e.write(t.Context(), func(ctx context.Context, q querier) error {
-		return (&Authority{e.base}).issue(ctx, q, []pki.Certificate{row})
+		return (&Authority{base: e.base}).issue(ctx, q, []pki.Certificate{row})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -132,19 +133,36 @@ func NewRoll() *Roll { return &Roll{all: map[string]lease.Server{}} }
 func (r *Roll) EnrolServer(_ context.Context, s lease.Server) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.Started, s.Seen = time.Now(), time.Now()
+	s.Started, s.Seen, s.Draining = time.Now(), time.Now(), lease.Drain{}
 	r.all[s.ID] = s
 	return nil
 }
 
 // SeeServer implements lease.Roll.
-func (r *Roll) SeeServer(_ context.Context, id string) error {
+func (r *Roll) SeeServer(_ context.Context, id string) (lease.Server, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s, known := r.all[id]; known {
-		s.Seen = time.Now()
-		r.all[id] = s
+	s, known := r.all[id]
+	if !known {
+		return s, fault.New(fault.NotFound, "there is no server %s", id)
 	}
+	s.Seen = time.Now()
+	r.all[id] = s
+	return s, nil
+}
+
+// DrainServer implements lease.Roll.
+func (r *Roll) DrainServer(_ context.Context, id string, over time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.all[id]
+	if !known {
+		return fault.New(fault.NotFound, "there is no server %s", id)
+	}
+	if s.Draining.Asked.IsZero() {
+		s.Draining = lease.Drain{Asked: time.Now(), Over: over}
+	}
+	r.all[id] = s
 	return nil
 }
 

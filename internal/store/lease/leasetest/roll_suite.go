@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -15,6 +16,7 @@ func RunRoll(t *testing.T, open func(t *testing.T) lease.Roll) {
 		"who starts is listed":          starts,
 		"who is there is seen":          isSeen,
 		"who stops is not listed":       stops,
+		"who is to drain is told":       drains,
 		"who was silent for long, goes": silentForLong,
 	}
 	for name, test := range tests {
@@ -27,7 +29,7 @@ func RunRoll(t *testing.T, open func(t *testing.T) lease.Roll) {
 
 func enrol(t *testing.T, r lease.Roll, id, version string) lease.Server {
 	t.Helper()
-	s := lease.Server{ID: id, Address: "https://" + id, Version: version}
+	s := lease.Server{ID: id, Address: "https://" + id, Version: version, Roles: []string{"role of " + id, "other"}}
 	if err := r.EnrolServer(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,9 @@ func roll(t *testing.T, r lease.Roll) []lease.Server {
 
 func wantRoll(t *testing.T, r lease.Roll, want ...lease.Server) {
 	t.Helper()
-	same := func(a, b lease.Server) bool { return a.ID == b.ID && a.Address == b.Address && a.Version == b.Version }
+	same := func(a, b lease.Server) bool {
+		return a.ID == b.ID && a.Address == b.Address && a.Version == b.Version && slices.Equal(a.Roles, b.Roles)
+	}
 	if all := roll(t, r); !slices.EqualFunc(all, want, same) {
 		t.Errorf("%+v, want %+v", all, want)
 	}
@@ -68,10 +72,11 @@ func isSeen(t *testing.T, r lease.Roll) {
 	a := enrol(t, r, "a", "1")
 	before := roll(t, r)[0]
 	for after := before; !after.Seen.After(before.Seen); after = roll(t, r)[0] {
-		for _, id := range []string{"a", "unknown"} {
-			if err := r.SeeServer(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := r.SeeServer(t.Context(), "unknown"); !fault.Is(err, fault.NotFound) {
+			t.Fatalf("one that is not enrolled: %v", err)
+		}
+		if s, err := r.SeeServer(t.Context(), "a"); err != nil || s.ID != "a" || s.Seen.Before(before.Seen) {
+			t.Fatalf("%+v, %v", s, err)
 		}
 		if !after.Started.Equal(before.Started) {
 			t.Fatalf("who is there has started again: %+v", after)
@@ -89,6 +94,32 @@ func stops(t *testing.T, r lease.Roll) {
 		}
 	}
 	wantRoll(t, r, b)
+}
+
+func drains(t *testing.T, r lease.Roll) {
+	if err := r.DrainServer(t.Context(), "a", time.Minute); !fault.Is(err, fault.NotFound) {
+		t.Errorf("one that is not enrolled: %v", err)
+	}
+	enrol(t, r, "a", "1")
+	enrol(t, r, "b", "1")
+	var first lease.Drain
+	for _, over := range []time.Duration{time.Minute, time.Hour} { // the first one stands
+		if err := r.DrainServer(t.Context(), "a", over); err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.SeeServer(t.Context(), "a")
+		if err != nil || s.Draining.Over != time.Minute || s.Draining.Asked.Before(s.Started) || first.Over != 0 && !s.Draining.Asked.Equal(first.Asked) {
+			t.Errorf("%+v, %v", s, err)
+		}
+		first = s.Draining
+	}
+	if all := roll(t, r); all[0].Draining.Over != time.Minute || !all[1].Draining.Asked.IsZero() {
+		t.Errorf("the roll: %+v", all)
+	}
+	enrol(t, r, "a", "1") // it has started again
+	if s, err := r.SeeServer(t.Context(), "a"); err != nil || s.Draining != (lease.Drain{}) {
+		t.Errorf("%+v, %v", s, err)
+	}
 }
 
 func silentForLong(t *testing.T, r lease.Roll) {
