@@ -36,8 +36,20 @@ func TestMatches(t *testing.T) {
 		subscribed, subject string
 		want                bool
 	}{
-		{"a", "a", true}, {"a", "b", false}, {"a.b", "a", false}, {"a", "a.b", false}, {"a.*", "a.b", true}, {"a.*", "a.b.c", false}, {"a.*", "a", false},
-		{"*.b", "a.b", true}, {"a.>", "a.b", true}, {"a.>", "a.b.c", true}, {"a.>", "a", false}, {">", "a", true}, {"a.*.c", "a.b.c", true}, {"a.*.c", "a.b.d", false},
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a.b", "a", false},
+		{"a", "a.b", false},
+		{"a.*", "a.b", true},
+		{"a.*", "a.b.c", false},
+		{"a.*", "a", false},
+		{"*.b", "a.b", true},
+		{"a.>", "a.b", true},
+		{"a.>", "a.b.c", true},
+		{"a.>", "a", false},
+		{">", "a", true},
+		{"a.*.c", "a.b.c", true},
+		{"a.*.c", "a.b.d", false},
 	} {
 		if got := bus.Matches(c.subscribed, c.subject); got != c.want {
 			t.Errorf("%s for %s: %t", c.subscribed, c.subject, got)

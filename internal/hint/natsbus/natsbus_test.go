@@ -214,7 +214,7 @@ func TestWhatCannotBe(t *testing.T) {
 		}
 	}
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.WriteFile(open, []byte("a:b"), 0o644); err != nil { //nolint:gosec // so that it is refused
+	if err := os.WriteFile(open, []byte("a:b"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]natsbus.Config{
