@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // DispatcherConfig sets a dispatcher up. Start from DefaultDispatcher.
@@ -53,6 +54,7 @@ type DispatcherParts struct {
 	// Finished is told of every row that this dispatcher finished; it must not
 	// block. Nil: nobody listens.
 	Finished func(Compilation)
+	Relay    *hint.Relay // to other servers; nil: there are none
 	Log      *slog.Logger
 }
 
@@ -65,6 +67,7 @@ type Dispatcher struct {
 	slow    slowLog
 	cfg     DispatcherConfig
 	wake    chan struct{}
+	others  func(string) // hints to dispatchers of other servers
 	count   dispatcherCounters
 }
 
@@ -86,11 +89,18 @@ func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, er
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}, nil
+	d := &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}
+	d.others = parts.Relay.Join("compile", func(string) { d.wakeHere() })
+	return d, nil
 }
 
-// Wake hints that something is wanted. It never blocks.
+// Wake hints that something is wanted, to all who share the queue. It never blocks.
 func (d *Dispatcher) Wake() {
+	d.wakeHere()
+	d.others("")
+}
+
+func (d *Dispatcher) wakeHere() {
 	select {
 	case d.wake <- struct{}{}:
 	default: // a hint is waiting already
