@@ -12,6 +12,9 @@ PUPPET8_STORIES := TestAgentConverges TestNoop TestUseCachedCatalog TestCachedCa
 	TestTheAgentWithPuppetsCertificate TestAStockAgentHasWhatWasReleased TestAStockAgentWithoutARelease TestSignByHand TestJoinToken \
 	TestSSLBootstrapAndClean TestCodeErrors TestUnknownEnvironment TestCatalogsAreAppliedOnSchedule TestScheduledRunsThatOnlyShow \
 	TestFactsApartFromRuns TestLegacyFacts TestLegacyFactsWhereVariablesAreStrict TestAnAgentOfPuppet8
+# Tests of whole servers that compile with Puppet 8: random repositories beside plain Puppet, and stories about what is compiled.
+WORLDS8 := ^(TestCatalogsArePlainPuppets|TestTruthFindsMistakes|TestReusedCatalogsEqualFreshOnes)$$
+SERVERS8 := ^(TestAttacksOfAPreview|TestNodesCollectWhatOthersExport|TestCollectingFailsAsInPuppet|TestRunawayCompiles|TestKillRubyProcesses)$$
 NOTHING :=
 STORIES8 = ^($(subst $(NOTHING) ,|,$(strip $(PUPPET8_STORIES))))$$
 # What runs on Puppet 8: `go test $(ON_PUPPET8) PACKAGE`, these packages, and what of them `make test` has.
@@ -86,8 +89,10 @@ puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built o
 	@tools/install-packages tools/packages-test.txt
 	@tools/puppet8-root
 
-test-puppet8: test-deps puppet8-root ## on Puppet 8: the compiler's tests (catalogs, errors, what was read, limits, plain Puppet beside it), and agents
+test-puppet8: test-deps puppet8-root build ## on Puppet 8: the compiler's tests, random repositories, attacks on the cell, exported resources; and agents
 	CGO_ENABLED=0 $(GO) test $(ON_PUPPET8) -timeout $(TEST_TIMEOUT) $(PUPPET8)
+	CGO_ENABLED=0 $(GO) test $(ON_PUPPET8) -timeout $(TEST_TIMEOUT) -run '$(WORLDS8)' ./internal/server
+	TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 $(GO) test $(ON_PUPPET8) -trimpath -timeout 30m -run '$(SERVERS8)' ./e2e
 	CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 60m -run '$(STORIES8)' ./e2e -args -puppet8
 
 peers8-root: ## a folder with Debian 13, PuppetDB 8 and Puppet Server 8, outside the tree; built once, by root, in about six minutes
@@ -115,6 +120,9 @@ bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 
 bench-compile8: peers8-root build ## the same in the folder of peers8-root: Puppet 8, against Puppet Server 8 (ARGS: more flags)
 	$(IN_PEERS8) $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/compile -only tutti,puppetserver -limit 2h -out bench/out/puppet8 $(ARGS)
+
+bench-yjit8: peers8-root build ## the same, with Debian's Ruby 3.3 built with its just-in-time compiler: once, in about ten minutes
+	$(IN_PEERS8) ruby=$$(tools/ruby-yjit "$$root") && $(GO) run -exec "$(CURDIR)/tools/in-puppet8" ./bench/compile -only tutti,puppetserver -ruby "$$ruby" -limit 2h -out bench/out/yjit8 $(ARGS)
 
 bench-verify: bench-deps build ## a compile's time while others are compared with plain Puppet's in the background
 	$(GO) run ./bench/verify
@@ -220,6 +228,6 @@ verify: generate console ## fail if generated files or go.mod are not what is co
 check: lint verify test ## all that must hold before a merge
 
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
-.PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
+.PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-yjit8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
 .PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-go lint
 .PHONY: fmt generate verify check man release console console-deps console-check screenshots

@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -136,71 +138,90 @@ file { '/copied': source => 'puppet:///modules/slow/a' }
 `)
 	s.tutti(t, "code", "deploy", "seven", dir)
 	s.tutti(t, "code", "deploy", "eight", dir, "--engine", "puppet8")
-	engines := map[string]string{"seven": "7.", "eight": "8."}
-	for _, agent := range []struct {
-		version   string
-		comesBack bool
-		accept    string
-		form      string
-		report    map[string]any // beyond what is known
+	const rich = "application/vnd.puppet.rich+json, application/json"
+	agents := map[string]struct {
+		accept, checksums, form string
+		report                  map[string]any // beyond what is known
 	}{
-		{"7.23.0", false, "application/vnd.puppet.rich+json, application/json, application/vnd.puppet.rich+msgpack, text/pson", "", nil},
-		{"8.10.0", true, "application/vnd.puppet.rich+json, application/json", "", nil},
-		{
-			"9.0.0", true, "application/vnd.puppet.richest+json, application/vnd.puppet.rich+json, application/json", "&novelty=yes",
+		"7.23.0":               {accept: rich + ", application/vnd.puppet.rich+msgpack, text/pson"},
+		"7.23.0, PSON only":    {accept: "text/pson"},
+		"8.10.0":               {accept: rich},
+		"8.10.0, SHA-512 only": {accept: rich, checksums: "sha512"},
+		"9.0.0": {
+			"application/vnd.puppet.richest+json, " + rich, "sha3256.sha256", "&novelty=yes",
 			map[string]any{"report_format": 14, "novelty": map[string]any{"a": []int{1}}},
 		},
-	} {
-		for environment, engine := range engines {
-			t.Run(agent.version+" in "+environment, func(t *testing.T) {
-				t.Parallel()
-				n := enrol(t, s, "agent-"+strings.ReplaceAll(agent.version, ".", "-")+"-"+environment+".test")
-				n.version = agent.version
-				headers := map[string]string{
-					"Accept": agent.accept, "User-Agent": "Puppet/" + agent.version + " Ruby/3.9.1-p0 (x86_64-linux)", "Content-Type": "application/x-www-form-urlencoded",
-				}
-				facts := map[string]any{"clientversion": agent.version, "puppetversion": agent.version, "novelty": map[string]any{"deep": []any{1, nil}}}
-				form := append(catalogForm(n.name, environment, facts), agent.form...)
-				told := 0
-				var got answer
-				for got.status != http.StatusOK {
-					var err error
-					if got, err = n.doHeaders(http.MethodPost, "/puppet/v3/catalog/"+n.name+"?environment="+environment, headers, form); err != nil {
-						t.Fatal(err)
-					}
-					if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" && told < 60 {
-						told++
-						<-time.After(time.Second)
-					} else if got.status != http.StatusOK {
-						t.Fatalf("%d %s", got.status, got.body)
-					}
-				}
-				if (told > 0) != agent.comesBack {
-					t.Errorf("it was told %d times to come back, want some: %v", told, agent.comesBack)
-				}
-				same(t, "format", "application/vnd.puppet.rich+json;charset=utf-8", got.header.Get("Content-Type"))
-				if !regexp.MustCompile(`"content":"by ` + regexp.QuoteMeta(engine) + `[0-9.]+ for ` + regexp.QuoteMeta(agent.version) + `"`).MatchString(got.body) {
-					t.Errorf("the engine is not Puppet %s, or the agent another one:\n%s", engine, got.body)
-				}
-				contains(t, got.body, `"metadata":{"/copied"`)
-				source := n.must(t, http.MethodGet, "/puppet/v3/file_content/modules/slow/a?environment="+environment, "", nil)
-				same(t, "source", "the source a\n", source.body)
-				var report map[string]any
-				if err := json.Unmarshal(reportJSON(n.name, newUUID()), &report); err != nil {
-					t.Fatal(err)
-				}
-				report["puppet_version"], report["environment"] = agent.version, environment
-				maps.Copy(report, agent.report)
-				text, err := json.Marshal(report)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if put := n.must(t, http.MethodPut, "/puppet/v3/report/"+n.name+"?environment="+environment, "application/json", text); put.status != http.StatusOK {
-					t.Fatalf("its report: %d %s", put.status, put.body)
-				}
-				contains(t, s.tutti(t, "query", `reports[puppet_version]{ certname = "`+n.name+`" }`, "-o", "json"), `"`+agent.version+`"`)
-				same(t, "version", agent.version, decode[string](t, s, "node", "facts", n.name, "puppetversion"))
-			})
+	}
+	page, err := os.ReadFile(filepath.Join(docs, "puppet-agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| ([0-9][^|]*) \\| Puppet (7|8) \\| (kept on the line|told to come back) \\| `(.+)` \\| (with SHA-256|none: it asks for each) \\|$").
+		FindAllStringSubmatch(string(page), -1)
+	if len(rows) != 2*len(agents) {
+		t.Fatalf("the page has %d rows, not one for each of %d agents and each engine", len(rows), len(agents))
+	}
+	for _, row := range rows {
+		name, engine, comesBack, format, static := row[1], row[2]+".", row[3] == "told to come back", row[4], row[5] == "with SHA-256"
+		agent, known := agents[name]
+		if !known {
+			t.Fatalf("the page has an agent %q", name)
 		}
+		version, _, _ := strings.Cut(name, ",")
+		environment := map[string]string{"7.": "seven", "8.": "eight"}[engine]
+		t.Run(name+" in "+environment, func(t *testing.T) {
+			t.Parallel()
+			n := enrol(t, s, "agent-"+strings.NewReplacer(".", "-", ", ", "-", " ", "-").Replace(strings.ToLower(name))+"-"+environment+".test")
+			n.version = version
+			headers := map[string]string{
+				"Accept": agent.accept, "User-Agent": "Puppet/" + version + " Ruby/3.9.1-p0 (x86_64-linux)", "Content-Type": "application/x-www-form-urlencoded",
+			}
+			facts := map[string]any{"clientversion": version, "puppetversion": version, "novelty": map[string]any{"deep": []any{1, nil}}}
+			form := append(catalogForm(n.name, environment, facts), agent.form...)
+			if agent.checksums != "" {
+				form = bytes.Replace(form, []byte("checksum_type=sha256.sha384.sha512.sha224.md5"), []byte("checksum_type="+agent.checksums), 1)
+			}
+			told := 0
+			var got answer
+			for got.status != http.StatusOK {
+				var err error
+				if got, err = n.doHeaders(http.MethodPost, "/puppet/v3/catalog/"+n.name+"?environment="+environment, headers, form); err != nil {
+					t.Fatal(err)
+				}
+				if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" && told < 60 {
+					told++
+					<-time.After(time.Second)
+				} else if got.status != http.StatusOK {
+					t.Fatalf("%d %s", got.status, got.body)
+				}
+			}
+			if (told > 0) != comesBack {
+				t.Errorf("it was told %d times to come back, want some: %v", told, comesBack)
+			}
+			same(t, "format", format, strings.TrimSuffix(got.header.Get("Content-Type"), ";charset=utf-8"))
+			if !regexp.MustCompile(`"content":"by ` + regexp.QuoteMeta(engine) + `[0-9.]+ for ` + regexp.QuoteMeta(version) + `"`).MatchString(got.body) {
+				t.Errorf("the engine is not Puppet %s, or the agent another one:\n%s", engine, got.body)
+			}
+			if strings.Contains(got.body, `"metadata":{"/copied"`) != static || strings.Contains(got.body, `{sha256}`) != static {
+				t.Errorf("metadata of files in it, want it: %v\n%s", static, got.body)
+			}
+			source := n.must(t, http.MethodGet, "/puppet/v3/file_content/modules/slow/a?environment="+environment, "", nil)
+			same(t, "source", "the source a\n", source.body)
+			var report map[string]any
+			if err := json.Unmarshal(reportJSON(n.name, newUUID()), &report); err != nil {
+				t.Fatal(err)
+			}
+			report["puppet_version"], report["environment"] = version, environment
+			maps.Copy(report, agent.report)
+			text, err := json.Marshal(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if put := n.must(t, http.MethodPut, "/puppet/v3/report/"+n.name+"?environment="+environment, "application/json", text); put.status != http.StatusOK {
+				t.Fatalf("its report: %d %s", put.status, put.body)
+			}
+			contains(t, s.tutti(t, "query", `reports[puppet_version]{ certname = "`+n.name+`" }`, "-o", "json"), `"`+version+`"`)
+			same(t, "version", version, decode[string](t, s, "node", "facts", n.name, "puppetversion"))
+		})
 	}
 }

@@ -27,6 +27,7 @@ type settings struct {
 	Environment string `json:"environment"`
 	Facts       string `json:"facts"`
 	Sizes       string `json:"sizes"` // that servers are measured with
+	Ruby        string `json:"ruby"`  // of Tutti's compilers; empty: the one that a server finds
 	Concurrency int    `json:"concurrency"`
 	JRubies     int    `json:"jrubies"`
 	Heap        string `json:"heap"`
@@ -46,6 +47,7 @@ func main() {
 	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
 	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.StringVar(&s.Sizes, "sizes", "small,medium,large", "sizes of catalogs that servers are measured with")
+	flag.StringVar(&s.Ruby, "ruby", "", "the Ruby, with Puppet, of Tutti's compilers (default: what a server finds by itself)")
 	flag.IntVar(&s.Concurrency, "concurrency", 2, "requests under way at a time")
 	flag.IntVar(&s.JRubies, "jrubies", 2, "Puppet Server's interpreters")
 	flag.StringVar(&s.Heap, "heap", "1g", "Puppet Server's Java heap (Debian's default is 1g)")
@@ -137,7 +139,11 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (riv
 		if err != nil {
 			return nil, 0, err
 		}
-		target, err := rivals.StartTutti(ctx, binary, dir, "--reuse-catalogs=false", "--verify-share=off", "--verify-after-deploy=0") // see bench-verify
+		args := []string{"--reuse-catalogs=false", "--verify-share=off", "--verify-after-deploy=0"} // see bench-verify
+		if s.Ruby != "" {
+			args = append(args, "--ruby", s.Ruby)
+		}
+		target, err := rivals.StartTutti(ctx, binary, dir, args...)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -199,7 +199,7 @@ func TestPuppetsAgentsInTuttisWords(t *testing.T) {
 	}
 	s.lamp.Actions[1].Name = "last_run_summary"
 	s.answers = []api.ActionAnswer{{Node: "a", State: "ok", Data: json.RawMessage(`{"lastrun":5,"total_resources":10}`)}}
-	if got := s.tutti(t.Context(), "", nil, "puppet", "summary", "--all"); got.code != exitDone || !strings.Contains(got.out, "Summary statistics for 1 node:") {
+	if got := s.tutti(t.Context(), "", nil, "puppet", "summary", "--all"); got.code != exitDone || !strings.Contains(got.out, "Summary statistics for 1 nodes:") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -49,6 +49,8 @@ the action "command run". The content is stored as the output of its job, and wh
 			return usageError{fault.New(fault.Invalid, "the path must be that of a file on a Unix node, such as /etc/motd, not %.200q", name)}
 		case in.to == "":
 			return usageError{fault.New(fault.Invalid, "where to? give --to DIR; the file of a node is kept as DIR/NODE%s", path.Clean(name))}
+		case isFile(in.to):
+			return usageError{fault.New(fault.Invalid, "--to %s is a file; give a directory, below which each node gets one of its own", in.to)}
 		case in.noWait:
 			return usageError{fault.New(fault.Invalid, "with --no-wait nobody would be there to keep the files; leave it out")}
 		}

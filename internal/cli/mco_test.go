@@ -36,7 +36,7 @@ func TestLayoutsOfMCollective(t *testing.T) {
 	puppet := []action.Answer{
 		{Node: "a", Data: []byte(`{"enabled": true, "applying": false, "daemon_present": true, "idling": true, "status": "idling", "message": "Currently idling"}`)},
 		{Node: "b", Data: []byte(`{"enabled": false, "applying": false, "daemon_present": false, "idling": false, "status": "stopped"}`)},
-		{Node: "c", Code: action.Silent},
+		{Node: "c", Code: action.Silent}, {Node: "d", Code: action.Aborted},
 	}
 	services := used()
 	services.all = []action.Answer{
@@ -97,11 +97,13 @@ No response from:
          Nodes currently disabled: 1
 
 Nodes currently doing puppet runs: 0
-          Nodes currently stopped: 1
+          Nodes currently stopped: 2
 
        Nodes with daemons started: 1
     Nodes without daemons started: 1
        Daemons started but idling: 1
+
+Failed to retrieve status of 1 node
 `},
 		"service": {linesText(services, serviceLine), "\n   web10: stopped\n    web2: no such service\n\n"},
 		"inventory": {
@@ -114,8 +116,9 @@ Nodes currently doing puppet runs: 0
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if text := puppetSummary([]action.Answer{{Node: "a", Data: []byte(`{"lastrun": 5, "total_resources": 10}`)}, {Node: "b", Data: []byte(`{"lastrun": 5, "total_resources": 20}`)}}); !strings.Contains(text,
-		"Summary statistics for 2 nodes:\n\n                   Total resources: █") || !strings.Contains(text, "min: 10.0   max: 20.0   avg: 15.0") || strings.Count(text, "\n") != 10 {
+	if text := puppetSummary([]action.Answer{{Node: "a", Data: []byte(`{"lastrun": 5, "total_resources": 10}`)}, {Node: "b", Data: []byte(`{"lastrun": 5, "total_resources": 20}`)}}); !strings.HasPrefix(text,
+		"Summary statistics for 2 nodes:\n\n                  Total resources: ▇▁") || !strings.Contains(text, "  min: 10.0   avg: 15.0   max: 20.0  \n            Out Of Sync resources: \n") ||
+		!strings.HasSuffix(text, "    Time since last run (seconds): \n\n") {
 		t.Errorf("%s", text)
 	}
 	verbose := used()
@@ -223,5 +226,26 @@ func TestFlagsOfMCollective(t *testing.T) {
 	}
 	if _, _, err := eitherOrder([]string{"a", "b"}, serviceActions); exitCode(err) != exitUsage {
 		t.Errorf("%v", err)
+	}
+}
+
+// The lines are those that the application puppet of MCollective's puppet plugin prints of the same numbers.
+func TestSpreadsAreTheOriginals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		numbers []float64
+		want    string
+	}{
+		{[]float64{7, 7, 7}, "▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  min: 7.0    avg: 7.0    max: 7.0   "},
+		{[]float64{1, 2, 3, 100}, "▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▃▁▁▁  min: 1.0    avg: 26.5   max: 100.0 "},
+		{[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, "▇▁▁▁▂▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  min: 0.0    avg: 0.4    max: 5.0   "},
+		{[]float64{12.5, 1500, 2500000, 1400}, "▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▃  min: 12.5   avg: 625.7k max: 2.5m  "},
+		{nil, ""},
+		{[]float64{0.25, 0.5, 3.75}, "▇▁▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  min: 0.2    avg: 1.5    max: 3.8   "},
+		{[]float64{900, 1800, 1800, 3600, 86400, 950, 960}, "▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▂  min: 900.0  avg: 13.8k  max: 86.4k "},
+	} {
+		if got := spread(c.numbers); got != c.want {
+			t.Errorf("%v:\n%q, want\n%q", c.numbers, got, c.want)
+		}
 	}
 }

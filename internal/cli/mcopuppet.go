@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,10 +139,13 @@ func puppetLine(_ string, a action.Answer) (text string, surprises bool) {
 
 // puppetCounts is what mco puppet count prints.
 func puppetCounts(answers []action.Answer) string {
-	total := 0
+	total, failed := 0, 0
 	counts := map[string]int{}
 	for _, a := range answers {
 		if a.Code != action.Done {
+			if replied(a) {
+				failed++
+			}
 			continue
 		}
 		total++
@@ -150,9 +155,6 @@ func puppetCounts(answers []action.Answer) string {
 				counts[field]++
 			}
 		}
-		if valueText(data["status"]) == "stopped" {
-			counts["stopped"]++
-		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Total Puppet nodes: %d\n", total)
@@ -161,7 +163,7 @@ func puppetCounts(answers []action.Answer) string {
 		count int
 	}{
 		{{"Nodes currently enabled", counts["enabled"]}, {"Nodes currently disabled", total - counts["enabled"]}},
-		{{"Nodes currently doing puppet runs", counts["applying"]}, {"Nodes currently stopped", counts["stopped"]}},
+		{{"Nodes currently doing puppet runs", counts["applying"]}, {"Nodes currently stopped", total - counts["applying"]}},
 		{
 			{"Nodes with daemons started", counts["daemon_present"]},
 			{"Nodes without daemons started", total - counts["daemon_present"]},
@@ -172,6 +174,10 @@ func puppetCounts(answers []action.Answer) string {
 		for _, row := range block {
 			fmt.Fprintf(&b, "%33s: %d\n", row.label, row.count)
 		}
+	}
+	b.WriteString("\n")
+	if failed > 0 {
+		fmt.Fprintf(&b, "Failed to retrieve status of %s\n", fault.Count(failed, "node"))
 	}
 	return b.String()
 }
@@ -185,7 +191,7 @@ func puppetSummary(answers []action.Answer) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Summary statistics for %s:\n\n", fault.Count(len(done), "node"))
+	fmt.Fprintf(&b, "Summary statistics for %d nodes:\n\n", len(done))
 	for _, row := range [][2]string{
 		{"Total resources", "total_resources"},
 		{"Out Of Sync resources", "out_of_sync_resources"},
@@ -196,23 +202,54 @@ func puppetSummary(answers []action.Answer) string {
 		{"Total run-time (seconds)", "total_time"},
 		{"Time since last run (seconds)", "since_lastrun"},
 	} {
-		sum := action.Aggregate{Function: action.Distribution, Field: row[1]}.Over(done, row[0])
-		if sum.Buckets == nil {
-			fmt.Fprintf(&b, "%34s: no numbers\n", row[0])
-			continue
+		var numbers []float64
+		for _, a := range done {
+			var n float64
+			if value := dataOf(a)[row[1]]; value != nil && string(value) != "null" && json.Unmarshal(value, &n) == nil {
+				numbers = append(numbers, n)
+			}
 		}
-		fmt.Fprintf(&b, "%34s: %s  min: %-6.1f max: %-6.1f avg: %.1f\n", row[0], action.Chart(sum.Buckets), sum.Least, sum.Most, averageOf(done, row[1]))
+		fmt.Fprintf(&b, "%33s: %s\n", row[0], spread(numbers))
 	}
-	return b.String()
+	return b.String() + "\n"
 }
 
-// averageOf is the average of a number of answers.
-func averageOf(answers []action.Answer, field string) float64 {
-	average := action.Aggregate{Function: action.Average, Field: field}.Over(answers, field)
-	if average.Number == nil {
-		return 0
+// spread draws numbers in twenty steps from the least to the most, as mco puppet summary does: a step is wider than a twentieth by one, and where all
+// are equal no step has any.
+func spread(numbers []float64) string {
+	if len(numbers) == 0 {
+		return ""
 	}
-	return *average.Number
+	least, most, total := slices.Min(numbers), slices.Max(numbers), 0.0
+	var steps [20]int
+	for _, n := range numbers {
+		total += n
+		if least != most {
+			steps[int((n-least)/((most-least)/float64(len(steps))+1))]++
+		}
+	}
+	bars := []rune("▁▂▃▄▅▆▇")
+	highest := slices.Max(steps[:])
+	var b strings.Builder
+	for _, count := range steps {
+		bar := 0
+		if count > 0 {
+			bar = max(1, int(math.Round(float64(count*(len(bars)-1))/float64(highest))))
+		}
+		b.WriteRune(bars[bar])
+	}
+	return fmt.Sprintf("%s  min: %-6s avg: %-6s max: %-6s", b.String(), inThousands(least), inThousands(total/float64(len(numbers))), inThousands(most))
+}
+
+// inThousands is a number in thousands or millions, with one place.
+func inThousands(n float64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.1fm", n/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1fk", n/1e3)
+	}
+	return fmt.Sprintf("%.1f", n)
 }
 
 // runallText is a line for each run, with when it ended.

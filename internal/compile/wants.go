@@ -158,6 +158,9 @@ type Modes interface {
 type Holding struct {
 	FactsSeq int64        // of its facts; 0: none are known
 	Catalog  fleet.Digest // the newest that is stored; empty: none is
+
+	Environment fleet.Environment // that Catalog was compiled for
+	Version     fleet.Digest      // that it was compiled of
 }
 
 // Grouping is what a Wanter asks of groups.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +121,42 @@ func TestNoiseOfTheEngineIsNamed(t *testing.T) {
 		}
 		if shown := Kinds(fleet.Groups)[0]; shown.EngineNoise != (c.want != nil) {
 			t.Errorf("%s: the kind is noise of the engine: %v", c.name, shown.EngineNoise)
+		}
+	}
+}
+
+// Nodes with the same change are two groups where another engine compiled what only some of them have: in any order.
+func TestNoiseOfTheEngineIsOfSomeNodes(t *testing.T) {
+	t.Parallel()
+	side := func(port string) *Catalog {
+		c, err := Parse([]byte(`{"name":"n","environment":"production","resources":[{"type":"Service","title":"web","parameters":{"port":` + port + `}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, order := range [][]uint32{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		g, err := NewGrouper(GrouperConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, number := range order {
+			d, err := Compare(side(`80`), side(`"80"`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if number == 1 {
+				d.AcrossEngines()
+			}
+			g.Add(t.Context(), Node{Number: number, Name: "n" + strconv.Itoa(int(number))}, d)
+		}
+		fleet, err := g.Fleet(10, func(n uint32) string { return strconv.Itoa(int(n)) })
+		if err != nil || len(fleet.Groups) != 2 {
+			t.Fatalf("%v: %v %+v", order, err, fleet)
+		}
+		code, noise := fleet.Groups[0], fleet.Groups[1]
+		if diff := cmp.Diff([][]string{{"0", "2"}, {"1"}}, [][]string{code.Examples, noise.Examples}); diff != "" || code.EngineNoise != nil || len(noise.EngineNoise) != 1 {
+			t.Errorf("%v: %+v and %+v (-want +got):\n%s", order, code, noise, diff)
 		}
 	}
 }

@@ -179,7 +179,12 @@ func (g *Grouper) findings(n Node, d *Difference) []finding {
 		if d.engines {
 			h.engine = r.forms()
 		}
-		add(h, r, func(k keying) { k.resource(r) })
+		add(h, r, func(k keying) {
+			k.resource(r)
+			if len(h.engine) > 0 { // the same change of a node whose catalog this engine compiled is the code's, and another group
+				k.words("engine")
+			}
+		})
 	}
 	for _, class := range d.looseClasses() {
 		add(head{change: "node", title: "class " + class}, nil, func(k keying) { k.words("class", class) })

@@ -18,15 +18,13 @@ type comparing struct {
 	blobs  cas.Store
 	limits deliver.Limits
 	groups *diff.Grouper
-	across bool // the previewed catalogs are of another engine
 }
 
 // NewComparing compares catalogs that are stored in blobs. Whoever lacks secret learns nothing from the keys of changes.
-// acrossEngines says that another engine compiles the previewed catalogs: what differs in form only is then its noise.
-func NewComparing(blobs cas.Store, secret []byte, limits deliver.Limits, acrossEngines bool) (Comparing, error) {
+func NewComparing(blobs cas.Store, secret []byte, limits deliver.Limits) (Comparing, error) {
 	shower := diff.NewShower(catalogBlobs{blobs}, diff.DefaultLimits())
 	groups, err := diff.NewGrouper(diff.GrouperConfig{Secret: secret, Shower: shower})
-	return &comparing{blobs, limits, groups, acrossEngines}, err
+	return &comparing{blobs, limits, groups}, err
 }
 
 // catalogBlobs is diff.Blobs.
@@ -38,12 +36,12 @@ func (b catalogBlobs) Blob(ctx context.Context, d fleet.Digest, limit int64) ([]
 }
 
 // Add implements Comparing.
-func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname, base, fresh fleet.Digest) (Verdict, error) {
-	before, was, err := c.document(ctx, base)
+func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname, pair Pair) (Verdict, error) {
+	before, was, err := c.document(ctx, pair.Base)
 	if err != nil {
 		return NoDifference, err
 	}
-	after, left, err := c.document(ctx, fresh)
+	after, left, err := c.document(ctx, pair.Fresh)
 	if err != nil {
 		return NoDifference, err
 	}
@@ -51,7 +49,7 @@ func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname,
 	if err != nil {
 		return NoDifference, err
 	}
-	if c.across {
+	if pair.AcrossEngines {
 		difference.AcrossEngines()
 	}
 	if lost := deliver.Lost(was, left, c.limits); lost != "" {

@@ -32,13 +32,13 @@ func TestFindingsOfLosses(t *testing.T) {
 		}
 		return digest
 	}
-	groups, err := NewComparing(blobs, nil, deliver.Limits{Hold: 0, Warn: 50}, false)
+	groups, err := NewComparing(blobs, nil, deliver.Limits{Hold: 0, Warn: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
 	four := document(4)
 	for number, left := range []int{0, 1, 2, 0} {
-		if _, err := groups.Add(t.Context(), uint32(number), fleet.Certname(fmt.Sprint("web-", number)), four, document(left)); err != nil {
+		if _, err := groups.Add(t.Context(), uint32(number), fleet.Certname(fmt.Sprint("web-", number)), Pair{Base: four, Fresh: document(left)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -181,8 +181,8 @@ func (q Compilations) Standing(ctx context.Context, env fleet.Environment, nodes
 }
 
 // Bases implements Bases.
-func (q Compilations) Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
-	bases := make(map[fleet.Certname]fleet.Digest, len(nodes))
+func (q Compilations) Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Base, error) {
+	bases := make(map[fleet.Certname]Base, len(nodes))
 	for chunk := range slices.Chunk(nodes, inventory.MaxNamed) {
 		holdings, err := q.Queue.Holdings(ctx, chunk)
 		if err != nil {
@@ -190,7 +190,7 @@ func (q Compilations) Bases(ctx context.Context, nodes []fleet.Certname) (map[fl
 		}
 		for node, h := range holdings {
 			if h.Catalog != "" {
-				bases[node] = h.Catalog
+				bases[node] = Base{Catalog: h.Catalog, Environment: h.Environment, Version: h.Version}
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func (w *work) takeIn(ctx context.Context, s Share) (Verdict, error) {
 	case s.Base == s.Fresh:
 		w.comparing.AddSame(s.Number, s.Node)
 	default:
-		return w.comparing.Add(ctx, s.Number, s.Node, s.Base, s.Fresh)
+		return w.comparing.Add(ctx, s.Number, s.Node, Pair{Base: s.Base, Fresh: s.Fresh, AcrossEngines: w.engines.across(s.BaseEngine)})
 	}
 	return NoDifference, nil
 }
@@ -83,10 +83,15 @@ func (w *work) compareAll(ctx context.Context, compiled []Share) (judged []Share
 	if err != nil {
 		return nil, err
 	}
+	engines, err := w.enginesOf(ctx, bases)
+	if err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex
 	err = parallel.Each(len(compiled), comparers, func(i int) error {
 		s := compiled[i]
-		s.Base = bases[s.Node]
+		base := bases[s.Node]
+		s.Base, s.BaseEngine = base.Catalog, engines[place{base.Environment, base.Version}]
 		s, err := w.compare(ctx, s)
 		mu.Lock()
 		defer mu.Unlock()
@@ -101,6 +106,29 @@ func (w *work) compareAll(ctx context.Context, compiled []Share) (judged []Share
 		failed = err
 	}
 	return judged, failed
+}
+
+// place is where a version of code is.
+type place struct {
+	environment fleet.Environment
+	version     fleet.Digest
+}
+
+// enginesOf names the engines that compiled bases, by what they were compiled of.
+func (w *work) enginesOf(ctx context.Context, bases map[fleet.Certname]Base) (map[place]string, error) {
+	engines := map[place]string{}
+	for _, base := range bases {
+		at := place{base.Environment, base.Version}
+		if _, known := engines[at]; known {
+			continue
+		}
+		name, err := w.engineOf(ctx, base.Environment, base.Version)
+		if err != nil {
+			return nil, err
+		}
+		engines[at] = name
+	}
+	return engines, nil
 }
 
 // compare ends a share whose catalog is there. An error leaves it waiting; catalogs that are not

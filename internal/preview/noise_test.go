@@ -28,7 +28,7 @@ func readyWith(t *testing.T, groups ...preview.Group) (*preview.Service, preview
 	for i, name := range []fleet.Certname{"a", "b", "c", "d"} {
 		shares[i] = preview.Share{Number: uint32(i), Node: name, State: preview.Changed}
 	}
-	p, err := store.CreatePreview(t.Context(), preview.Preview{Environment: "production", State: preview.Compiling, Counts: preview.Count(shares)}, shares)
+	p, err := store.CreatePreview(t.Context(), preview.Preview{Environment: "production", Version: previewed, State: preview.Compiling, Counts: preview.Count(shares)}, shares)
 	if err == nil {
 		p, err = store.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: time.Now()}, previewtest.Groups(groups...))
 	}

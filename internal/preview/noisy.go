@@ -79,7 +79,7 @@ func (s *Service) Quiet(ctx context.Context, p Preview) (Quiet, error) {
 		return Quiet{}, err
 	}
 	if len(rules) == 0 { // then only an engine makes noise
-		if across, err := s.AcrossEngines(ctx, p); err != nil || !across {
+		if across, err := s.anyAcross(ctx, p); err != nil || !across {
 			return Quiet{}, err
 		}
 	}

@@ -77,6 +77,7 @@ type SharePage struct {
 	Limit  int
 	States []ShareState   // none: all
 	Node   fleet.Certname // empty: all
+	NotBy  string         // those whose Base another engine than this one is known to have compiled; empty: all
 }
 
 // GroupPage is which groups of a preview are wanted.
@@ -121,7 +122,14 @@ const (
 // Bases says what nodes have.
 type Bases interface {
 	// Bases is the catalogs that nodes have now, without those that have none that is stored.
-	Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error)
+	Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Base, error)
+}
+
+// Base is the catalog that a node has, and what it was compiled of.
+type Base struct {
+	Catalog     fleet.Digest
+	Environment fleet.Environment
+	Version     fleet.Digest
 }
 
 // Comparing finds out which nodes have the same change; see diff.Grouper. What it is given makes the
@@ -129,7 +137,7 @@ type Bases interface {
 type Comparing interface {
 	// Add compares two stored catalogs of a node. NotFound if one of them is not stored, Invalid if one is no
 	// catalog; an error takes nothing in.
-	Add(ctx context.Context, number uint32, node fleet.Certname, base, fresh fleet.Digest) (Verdict, error)
+	Add(ctx context.Context, number uint32, node fleet.Certname, pair Pair) (Verdict, error)
 	// AddSame takes in a node whose catalogs are the same.
 	AddSame(number uint32, node fleet.Certname)
 	// AddFailure takes in a node that has no catalog.
@@ -140,6 +148,12 @@ type Comparing interface {
 	Members(key string) []uint32
 	// Groups is every group, in the order of Fleet; nothing is added meanwhile.
 	Groups(nameOf func(number uint32) string) iter.Seq2[Group, error]
+}
+
+// Pair is two catalogs of one node.
+type Pair struct {
+	Base, Fresh   fleet.Digest
+	AcrossEngines bool // another engine compiled Fresh than Base: what differs in form only is its noise
 }
 
 // Verdict is how two catalogs compare.

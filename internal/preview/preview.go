@@ -84,6 +84,7 @@ type Share struct {
 	Compilation int64        // what gives its catalog; 0: not asked for yet
 	Fresh       fleet.Digest // the previewed catalog
 	Base        fleet.Digest // what the node has, when both were compared
+	BaseEngine  string       // the engine that compiled Base; empty: not known
 	Reused      bool         // nothing was compiled: the stored catalog stands
 	Failure     Failure      // of a failed or unable one
 	Volatile    string       // why Fresh may be another one when it is compiled again

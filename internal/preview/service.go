@@ -22,7 +22,7 @@ type Config struct {
 	Logs      Logs
 	Resolver  Resolver
 	Engines   Engines // nil: there is but one
-	Comparing func(acrossEngines bool) (Comparing, error)
+	Comparing func() (Comparing, error)
 	Reach     func(actor fleet.Actor) string // which nodes an actor may see, as a condition; nil: all
 	MaxAtOnce int                            // previews that are worked on at the same time; default 2
 	Poll      time.Duration                  // how often it looks without a hint; default 1 s

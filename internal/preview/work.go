@@ -24,7 +24,8 @@ const (
 type work struct {
 	*Service
 	id      int64
-	preview Preview // as it was when the work began
+	preview Preview  // as it was when the work began
+	engines crossing // that the preview is between; known when it is loaded
 	look    chan struct{}
 
 	hearing sync.Mutex
@@ -126,12 +127,11 @@ func (w *work) forget() {
 
 // load reads the shares, and takes in those that are final.
 func (w *work) load(ctx context.Context) error {
-	across, err := w.AcrossEngines(ctx, w.preview)
+	comparing, err := w.Comparing()
 	if err != nil {
 		return err
 	}
-	comparing, err := w.Comparing(across)
-	if err != nil {
+	if w.engines, err = w.crossing(ctx, w.preview); err != nil {
 		return err
 	}
 	var all []Share

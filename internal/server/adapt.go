@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -231,13 +232,18 @@ func (d environments) ListEnvironments(ctx context.Context) ([]puppet.Environmen
 	return settings, nil
 }
 
-// outwardAddress is an address of this machine that others may know it by.
-func outwardAddress() string {
+// outwardAddresses are the first of this machine's that others may know it by; of IPv6 there may be none.
+func outwardAddresses() (four, six string) {
 	addresses, _ := net.InterfaceAddrs()
 	for _, address := range addresses {
-		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			return network.IP.String()
+		network, ok := address.(*net.IPNet)
+		switch {
+		case !ok || !network.IP.IsGlobalUnicast():
+		case network.IP.To4() != nil:
+			four = cmp.Or(four, network.IP.String())
+		default:
+			six = cmp.Or(six, network.IP.String())
 		}
 	}
-	return "127.0.0.1"
+	return cmp.Or(four, "127.0.0.1"), six
 }

@@ -65,12 +65,12 @@ func (d catalogReleases) Targets(ctx context.Context, wanted job.Targets) ([]fle
 
 // catalogChanges is rest.CatalogChanges.
 type catalogChanges struct {
-	compare func(acrossEngines bool) (preview.Comparing, error)
+	compare func() (preview.Comparing, error)
 }
 
 // Changes implements rest.CatalogChanges.
 func (d catalogChanges) Changes(ctx context.Context, steps []rest.CatalogStep) (changes api.FleetDifference, compared int, err error) {
-	groups, err := d.compare(false)
+	groups, err := d.compare()
 	if err != nil {
 		return changes, 0, err
 	}
@@ -81,7 +81,7 @@ func (d catalogChanges) Changes(ctx context.Context, steps []rest.CatalogStep) (
 			compared++
 			continue
 		}
-		_, err := groups.Add(ctx, number, s.Node, s.From, s.To)
+		_, err := groups.Add(ctx, number, s.Node, preview.Pair{Base: s.From, Fresh: s.To})
 		switch kind := fault.Of(err); {
 		case err == nil:
 			compared++

@@ -32,14 +32,28 @@ func (d deployments) checkEngine(ctx context.Context, deployment code.Deployment
 
 // serverFacts is $server_facts: who compiles a version.
 func (p *parts) serverFacts() func(context.Context, fleet.Environment, fleet.Digest) (json.RawMessage, error) {
-	name, address := settings.ServerName(), outwardAddress()
+	name := settings.ServerName()
+	four, six := outwardAddresses()
 	return func(ctx context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error) {
-		puppet, err := p.ruby.Puppet(ctx, env, version)
+		puppet, by, err := p.ruby.Puppet(ctx, env, version)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(map[string]string{"serverversion": puppet, "servername": name, "serverip": address, "environment": string(env)})
+		if by == ruby.ByPuppet {
+			by = ""
+		}
+		return json.Marshal(compilerFacts{by, puppet, name, four, six, env})
 	}
+}
+
+// compilerFacts are in the order in which a Puppet Server has them: code may iterate over them.
+type compilerFacts struct {
+	Implementation string            `json:"serverimplementation,omitempty"` // OpenVox says whose it is, Puppet does not
+	Version        string            `json:"serverversion"`
+	Name           string            `json:"servername"`
+	Address4       string            `json:"serverip"`
+	Address6       string            `json:"serverip6,omitempty"`
+	Environment    fleet.Environment `json:"environment"`
 }
 
 // maxPreviewed is how many versions of an environment are looked at for the one that it had when a preview was made.

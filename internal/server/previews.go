@@ -39,8 +39,8 @@ func (p *parts) openPreviews() error {
 		Relay:    p.relay,
 		Log:      p.log.Logger,
 		Engines:  previewEngines{p},
-		Comparing: func(acrossEngines bool) (preview.Comparing, error) {
-			return preview.NewComparing(p.blobs, secret, settings.brakeLimits(), acrossEngines)
+		Comparing: func() (preview.Comparing, error) {
+			return preview.NewComparing(p.blobs, secret, settings.brakeLimits())
 		},
 	})
 	p.judge = preview.Judge{Previews: p.previews, Policies: p.policies}

@@ -19,7 +19,7 @@ const maxDifferences = 1000
 // Difference implements rest.ReleaseDifferences.
 func (d releaseDifferences) Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error) {
 	var none api.FleetDifference
-	compared, err := d.previews.Comparing(false)
+	compared, err := d.previews.Comparing()
 	if err != nil {
 		return none, api.Vanishing{}, err
 	}
@@ -34,7 +34,7 @@ func (d releaseDifferences) Difference(ctx context.Context, targets []release.Ta
 			compared.AddSame(number, t.Node)
 			continue
 		}
-		if _, err := compared.Add(ctx, number, t.Node, t.Base, t.Catalog.Digest); err != nil {
+		if _, err := compared.Add(ctx, number, t.Node, preview.Pair{Base: t.Base, Fresh: t.Catalog.Digest}); err != nil {
 			return none, api.Vanishing{}, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ import (
 const actionPath = "/simulated/action"
 
 // simulatedActions are what simulated nodes can do of the modules of real ones, as their descriptions have it: they are answered from memory.
-var simulatedActions = map[string][]string{service.Name: {"status", "restart"}, self.Name: {"ping", "inventory"}}
+var simulatedActions = map[string][]string{service.Name: {"status", "restart"}, self.Name: {"ping", "inventory", "get_data"}}
 
 // descriptions are read once for all nodes.
 var descriptions = sync.OnceValue(func() map[string]*action.Module {
@@ -46,7 +47,7 @@ const simulatedVersion = "0.1.0"
 // actions are a node's modules with actions.
 func (n *node) actions() []orders.Module {
 	simulated := map[string]func(jsontext.Value) (jsontext.Value, error){
-		"service status": serviceStatus, "rpcutil ping": pong, "rpcutil inventory": n.inventory,
+		"service status": n.serviceStatus, "rpcutil ping": pong, "rpcutil inventory": n.inventory, "rpcutil get_data": n.data,
 	}
 	var all []orders.Module
 	for name, described := range descriptions() {
@@ -70,29 +71,55 @@ func (n *node) actions() []orders.Module {
 	return all
 }
 
-// services are what a simulated node has.
+// services are what a simulated node has if its fleet does not say so.
 var services = []string{"cron", "nginx", "puppet", "ssh"}
 
 // serviceStatus is that of a service: nodes have few, and they run; those that are called broken fail.
-func serviceStatus(input jsontext.Value) (jsontext.Value, error) {
+func (n *node) serviceStatus(input jsontext.Value) (jsontext.Value, error) {
 	var in struct {
 		Service string `json:"service"`
 	}
 	if err := json.Unmarshal(input, &in); err != nil {
-		return nil, fault.New(fault.Invalid, "the input is not what the action takes")
+		return nil, unfit()
+	}
+	has := services
+	if n.fleet.cfg.Services != nil {
+		has = n.fleet.cfg.Services(n.name)
 	}
 	if in.Service == "broken" {
 		return jsontext.Value(`{"status":"stopped","enabled":"enabled","provider":"simulated"}`), nil
 	}
-	if !slices.Contains(services, in.Service) {
+	if !slices.Contains(has, in.Service) {
 		return nil, &orders.Aborted{Message: "this node has no service " + in.Service}
 	}
 	return jsontext.Value(`{"status":"running","enabled":"enabled","provider":"simulated"}`), nil
 }
 
+func unfit() error { return fault.New(fault.Invalid, "the input is not what the action takes") }
+
+// data answers what a condition asks of services, the one source that simulated nodes have.
+func (n *node) data(input jsontext.Value) (jsontext.Value, error) {
+	var in struct{ Source, Query string }
+	if err := json.Unmarshal(input, &in); err != nil {
+		return nil, unfit()
+	}
+	if in.Source != service.Name {
+		return nil, &orders.Aborted{Message: "this agent has no data source " + in.Source}
+	}
+	asked, err := asJSON(map[string]string{"service": in.Query})
+	if err != nil {
+		return nil, err
+	}
+	state, err := n.serviceStatus(asked)
+	if _, absent := errors.AsType[*orders.Aborted](err); absent {
+		return jsontext.Value(`{"status":"absent","provider":"simulated"}`), nil
+	}
+	return state, err
+}
+
 // act is the program that restarts a service.
-func act(args []string, input []byte) effect {
-	results, err := serviceStatus(input)
+func (n *node) act(args []string, input []byte) effect {
+	results, err := n.serviceStatus(input)
 	e := effect{takes: 50 * time.Millisecond, stdout: string(results)}
 	switch {
 	case err != nil:
@@ -114,7 +141,7 @@ func (n *node) inventory(jsontext.Value) (jsontext.Value, error) {
 		versions[name] = described.Version
 	}
 	return asJSON(map[string]any{
-		"agents": []string{self.Name, service.Name}, "versions": versions, "facts": facts, "classes": []any{"settings", facts["role"]}, "version": n.fleet.cfg.UserAgent, "data_plugins": []string{},
+		"agents": []string{self.Name, service.Name}, "versions": versions, "facts": facts, "classes": []any{"settings", facts["role"]}, "version": n.fleet.cfg.UserAgent, "data_plugins": []string{service.Name},
 	})
 }
 

@@ -25,6 +25,7 @@ type Config struct {
 	Log      *slog.Logger // nil: nothing is logged
 
 	Facts       func(name string) map[string]any // what a node submits; Facts if it is nil
+	Services    func(name string) []string       // of a node, all of which run; nil: the same few everywhere
 	Catalogs    string                           // where nodes get their catalogs and send their reports, as https://HOST:PORT; empty: they do not
 	ApplyAtOnce bool                             // each new catalog; else those only that the server says so of
 	Fails       func(name string) bool           // whose ordered Puppet runs fail; nil: nobody's

@@ -66,7 +66,7 @@ func (n *node) effect(transaction string, c orders.Command) effect {
 	case c.Path == puppetPath:
 		return puppetRun(transaction)
 	case c.Path == actionPath:
-		return act(c.Args, c.Input)
+		return n.act(c.Args, c.Input)
 	case c.Path == shellPath:
 		return shell(n.name, c.Args[len(c.Args)-1])
 	case len(c.Input) > 0 || len(c.Env) > 0:

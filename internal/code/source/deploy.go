@@ -157,12 +157,16 @@ func (s *Service) work(ctx context.Context) {
 	}
 }
 
-// deployOne deploys an environment; false says that the server stops. The work tree goes when it is noted how the deploy ended: that takes as long as
-// making it, and nobody has to wait for it.
+// deployOne deploys an environment; false says that the server stops. A work tree that is not kept goes when it is noted how the deploy ended: that
+// takes as long as making it, and nobody has to wait for it.
 func (s *Service) deployOne(ctx context.Context, b Branch, from Source) bool {
-	dir, err := os.MkdirTemp(s.Dir, "tree-")
-	defer func() { _ = os.RemoveAll(dir) }()
+	dir, err := s.tree(from.Name)
 	var ended Outcome
+	defer func() {
+		if ended.Err != nil || ctx.Err() != nil || !s.keep(from, dir) {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	if err != nil {
 		ended = Outcome{Err: fault.Wrap(fault.Unavailable, err, "no directory could be made for the work tree"), Retry: true}
 	} else {

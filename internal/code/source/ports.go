@@ -34,7 +34,8 @@ type Store interface {
 type Repository interface {
 	// Branches asks for the newest commit of each branch. It may be called while a Checkout runs.
 	Branches(ctx context.Context) (map[string]string, error)
-	// Checkout makes an empty directory a work tree of a branch and returns the commit; NotFound without such a branch.
+	// Checkout makes a directory, which is empty or the work tree of another Checkout, a work tree of a branch and returns the commit; NotFound
+	// without such a branch.
 	Checkout(ctx context.Context, branch, dir string) (commit string, err error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -43,8 +44,9 @@ type Service struct {
 	mu       sync.Mutex // also held while a row is written: rows change in the order in which things happened
 	sources  map[string]*watched
 	branches map[fleet.Environment]*Branch
-	last     int64         // number of a deploy
-	changed  chan struct{} // closed when anything changes
+	trees    map[string]string // of each source, the work tree of an earlier deploy that nobody uses
+	last     int64             // number of a deploy
+	changed  chan struct{}     // closed when anything changes
 
 	looking  chan struct{} // has room for those who look
 	checking sync.Map      // source's name -> *sync.Mutex: one checkout of a source at a time
@@ -60,7 +62,7 @@ type watched struct {
 
 // Open reads the sources.
 func Open(ctx context.Context, parts Parts) (*Service, error) {
-	s := &Service{Parts: parts, changed: make(chan struct{}), looking: make(chan struct{}, looks)}
+	s := &Service{Parts: parts, trees: map[string]string{}, changed: make(chan struct{}), looking: make(chan struct{}, looks)}
 	return s, s.read(ctx)
 }
 
@@ -319,6 +321,11 @@ func (s *Service) Remove(ctx context.Context, name string) error {
 	delete(s.sources, name)
 	maps.DeleteFunc(s.branches, func(_ fleet.Environment, b *Branch) bool { return b.Source == name })
 	s.tell()
+	tree := s.trees[name]
+	delete(s.trees, name)
+	if tree != "" {
+		_ = os.RemoveAll(tree) // what is left goes at the next start
+	}
 	return s.Repositories.Forget(name)
 }
 

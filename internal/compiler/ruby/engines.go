@@ -175,13 +175,16 @@ func (e *Engines) NewChecker(cfg Config) *Checker {
 	return c
 }
 
-// Puppet is the version of Puppet that compiles a version. It waits until the engine has said so.
-func (e *Engines) Puppet(ctx context.Context, env fleet.Environment, version fleet.Digest) (string, error) {
+// ByPuppet says that an engine is Puppet itself, which has no word for whose it is.
+const ByPuppet = "puppet"
+
+// Puppet is the version of Puppet that compiles a version, and whose Puppet it is: ByPuppet, or openvox. It waits until the engine has said so.
+func (e *Engines) Puppet(ctx context.Context, env fleet.Environment, version fleet.Digest) (puppet, by string, err error) {
 	_, engine, err := e.supply(ctx, env, version)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return engine.puppet, nil
+	return engine.puppet, engine.by, nil
 }
 
 // Default names the engine that compiles what names none.

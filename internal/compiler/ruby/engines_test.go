@@ -103,9 +103,9 @@ func TestEachVersionIsCompiledByItsEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says, err := e.Puppet(t.Context(), "production", version(tt.version))
-		if err != nil || tt.says != "" && says != tt.says {
-			t.Errorf("%s is compiled by Puppet %s, not %s: %v", tt.version, says, tt.says, err)
+		says, by, err := e.Puppet(t.Context(), "production", version(tt.version))
+		if err != nil || tt.says != "" && says != tt.says || by != ByPuppet {
+			t.Errorf("%s is compiled by %s %s, not %s: %v", tt.version, by, says, tt.says, err)
 		}
 		if !strings.Contains(string(out.Catalog), `"message":"`+says+`"`) {
 			t.Errorf("%s was compiled by another Puppet than %s: %s", tt.version, says, out.Catalog)

@@ -32,6 +32,7 @@ func RunStore(t *testing.T, open func(t *testing.T) preview.Store) {
 		"what was acknowledged":             acknowledged,
 		"what is not there":                 notThere,
 		"more shares than one statement is": manyShares,
+		"engines of what nodes have":        baseEngines,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,6 +127,19 @@ func sharesStay(t *testing.T, s preview.Store) {
 	same(t, "counts", preview.Counts{preview.Waiting: 1, preview.Changed: 1, preview.Failed: 1, preview.Unable: 1}, p.Counts)
 	same(t, "shares", shares, must[[]preview.Share](t)(s.PreviewShares(t.Context(), p.ID, preview.SharePage{Limit: 10})))
 	same(t, "preview", p, must[preview.Preview](t)(s.Preview(t.Context(), p.ID)))
+}
+
+func baseEngines(t *testing.T, s preview.Store) {
+	t.Helper()
+	p, shares := create(t, s, 4)
+	for i, engine := range []string{"", "seven", "eight", "eight"} {
+		shares[i].State, shares[i].Base, shares[i].BaseEngine = preview.Changed, digest(i), engine
+	}
+	must[preview.Preview](t)(s.SavePreviewShares(t.Context(), p.ID, shares))
+	for engine, want := range map[string][]preview.Share{"": shares, "seven": shares[2:], "eight": shares[1:2], "nine": shares[1:]} {
+		page := preview.SharePage{Limit: 10, NotBy: engine}
+		same(t, "those not by "+engine, want, must[[]preview.Share](t)(s.PreviewShares(t.Context(), p.ID, page)))
+	}
 }
 
 func pages(t *testing.T, s preview.Store) {

@@ -27,6 +27,8 @@ type Fate struct {
 	Failure  preview.Failure
 	Base     fleet.Digest // what the node has
 	Order    bool         // both differ in order only
+
+	BaseVersion fleet.Digest // that Base was compiled of
 }
 
 // World is all ports but the store. Set Fail to have one in so many calls fail.
@@ -127,20 +129,20 @@ func (w *World) answer(id int64, node fleet.Certname) preview.Answer {
 }
 
 // Bases implements preview.Bases.
-func (w *World) Bases(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
+func (w *World) Bases(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]preview.Base, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	bases := map[fleet.Certname]fleet.Digest{}
+	bases := map[fleet.Certname]preview.Base{}
 	for _, node := range nodes {
 		if base := w.Fates[node].Base; base != "" {
-			bases[node] = base
+			bases[node] = preview.Base{Catalog: base, Environment: "production", Version: w.Fates[node].BaseVersion}
 		}
 	}
 	return bases, w.call()
 }
 
 // Comparing is preview.Comparing for catalogs that are nothing but their digests.
-func (w *World) Comparing(bool) (preview.Comparing, error) {
+func (w *World) Comparing() (preview.Comparing, error) {
 	return &comparing{world: w, groups: map[string]map[uint32]bool{}}, nil
 }
 
@@ -163,7 +165,7 @@ func (c *comparing) put(key string, number uint32) {
 }
 
 // Add implements preview.Comparing.
-func (c *comparing) Add(_ context.Context, number uint32, node fleet.Certname, base, fresh fleet.Digest) (preview.Verdict, error) {
+func (c *comparing) Add(_ context.Context, number uint32, node fleet.Certname, pair preview.Pair) (preview.Verdict, error) {
 	c.world.mu.Lock()
 	err := c.world.call()
 	order := c.world.Fates[node].Order
@@ -174,7 +176,11 @@ func (c *comparing) Add(_ context.Context, number uint32, node fleet.Certname, b
 	if order {
 		return preview.OrderOnly, nil
 	}
-	c.put(string(base)+" -> "+string(fresh), number)
+	key := string(pair.Base) + " -> " + string(pair.Fresh)
+	if pair.AcrossEngines {
+		key += " by another engine"
+	}
+	c.put(key, number)
 	return preview.Different, nil
 }
 

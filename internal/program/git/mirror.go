@@ -57,7 +57,8 @@ func (m Mirror) Branches(ctx context.Context) (map[string]string, error) {
 	return heads, nil
 }
 
-// Checkout makes dir, which is empty, a work tree of the branch, and returns its commit. NotFound if the repository has no such branch.
+// Checkout makes dir a work tree of the branch and returns its commit. dir is empty, or what another Checkout made of it, with no change by anybody
+// else: then only the files that differ are written. NotFound if the repository has no such branch.
 //
 // What is kept may have been damaged by a process that was killed: it is thrown away and fetched again before a failure counts.
 func (m Mirror) Checkout(ctx context.Context, branch, dir string) (commit string, err error) {
@@ -113,7 +114,32 @@ func (m Mirror) checkout(ctx context.Context, branch, dir string) (commit string
 	if commit, err = g.resolve(ctx, kept); err != nil {
 		return "", err
 	}
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && !m.Submodules {
+		if changed, err := m.change(ctx, commit, dir); changed || ctx.Err() != nil {
+			return commit, err
+		}
+	}
+	if err := emptied(dir); err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "the directory for the work tree cannot be emptied")
+	}
 	return commit, m.fill(ctx, commit, dir)
+}
+
+// change makes a work tree of another commit one of this commit. It says no if the tree has to be made anew: its commit is not kept any more, or the
+// attributes of files differ, which may be those of files that do not.
+func (m Mirror) change(ctx context.Context, commit, dir string) (changed bool, err error) {
+	g, leave, err := m.git(dir)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	attributes, err := g.run(ctx, "diff-tree", "-r", "--name-only", "HEAD", commit, "--", ":(glob)**/.gitattributes")
+	if err != nil || attributes != "" {
+		return false, err
+	}
+	g.bound = m.tooLarge(dir)
+	_, err = g.run(ctx, "checkout", "--quiet", "--force", "--detach", commit)
+	return err == nil, err
 }
 
 // fill checks a commit out of what is kept.

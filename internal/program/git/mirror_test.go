@@ -3,6 +3,8 @@ package git
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -71,6 +73,93 @@ func TestMirrorFollowsBranches(t *testing.T) {
 	if n, _ := checkedOut(t, m, "old"); n != "4" {
 		t.Errorf("n is %s", n)
 	}
+}
+
+// A work tree that is checked out again is what an empty directory would become, and files that do not differ are not written.
+func TestATreeIsCheckedOutAgain(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t, map[string]string{"same": "a\n", "gone/x": "x", "script": "#!/bin/sh\n"})
+	m := mirrorOf(t, "file://"+dir)
+	tree := t.TempDir()
+	compare := func(when string) {
+		t.Helper()
+		if _, err := m.Checkout(t.Context(), "main", tree); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		anew := t.TempDir()
+		if _, err := m.Checkout(t.Context(), "main", anew); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if diff := cmp.Diff(content(t, anew), content(t, tree)); diff != "" {
+			t.Errorf("%s (-anew +again):\n%s", when, diff)
+		}
+	}
+	compare("at first")
+	before, err := os.Stat(filepath.Join(tree, "same"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	write(t, filepath.Join(dir, "n"), "3")
+	run(t, dir, "rm", "--quiet", "-r", "gone")
+	write(t, filepath.Join(dir, "gone"), "now a file")
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "script"), 0o755), os.Symlink("n", filepath.Join(dir, "link"))); err != nil { //nolint:gosec // it is to be executable
+		t.Fatal(err)
+	}
+	commit(t, dir)
+	compare("after a push")
+	if after, err := os.Stat(filepath.Join(tree, "same")); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("a file that is the same was written again: %v", err)
+	}
+
+	write(t, filepath.Join(dir, ".gitattributes"), "same text eol=crlf\n")
+	commit(t, dir)
+	compare("after attributes of a file that does not differ")
+
+	if err := os.RemoveAll(m.Dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "n"), "4")
+	commit(t, dir)
+	compare("when what was fetched is lost")
+
+	write(t, filepath.Join(tree, ".git", "index"), "garbage")
+	write(t, filepath.Join(dir, "n"), "5")
+	commit(t, dir)
+	compare("after a damaged index")
+}
+
+// content is the files of a work tree, with their modes and where links lead.
+func content(t *testing.T, tree string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(tree, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		rel, _ := filepath.Rel(tree, name)
+		if entry.Type() == fs.ModeSymlink {
+			target, err := os.Readlink(name)
+			found[rel] = "-> " + target
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		found[rel] = info.Mode().String() + " " + string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func TestMirrorHeals(t *testing.T) {

@@ -24,7 +24,7 @@ type Previews interface {
 	Preview(ctx context.Context, id int64) (preview.Preview, error)
 	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)
 	Wait(ctx context.Context, id int64, after int) error
-	AcrossEngines(ctx context.Context, p preview.Preview) (bool, error)
+	AcrossEngines(ctx context.Context, p preview.Preview, share preview.Share) (bool, error)
 	Shares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error)
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
@@ -398,7 +398,7 @@ func (h *previews) showPreviewNode(ctx context.Context, request api.PreviewNodeR
 	case s.Base == "":
 		return none, fault.New(fault.Conflict, "%s has no catalog to compare with: this version would be its first", name)
 	default:
-		across, err := h.previews.AcrossEngines(ctx, p)
+		across, err := h.previews.AcrossEngines(ctx, p, s)
 		if err != nil {
 			return none, err
 		}

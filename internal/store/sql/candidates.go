@@ -100,10 +100,10 @@ func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[f
 	_, err = collect(ctx, s.reads, func(row scanner) (none struct{}, err error) {
 		var node fleet.Certname
 		var h compile.Holding
-		err = row.Scan(&node, &h.FactsSeq, &h.Catalog)
+		err = row.Scan(&node, &h.FactsSeq, &h.Catalog, &h.Environment, &h.Version)
 		found[node] = h
 		return none, err
-	}, `SELECT n.certname, COALESCE(f.seq, 0), COALESCE(k.digest, '') FROM nodes n LEFT JOIN factsets f ON f.node_id = n.id
+	}, `SELECT n.certname, COALESCE(f.seq, 0), COALESCE(k.digest, ''), COALESCE(k.environment, ''), COALESCE(k.version, '') FROM nodes n LEFT JOIN factsets f ON f.node_id = n.id
 		LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname IN (SELECT value FROM `+s.words().Elements("$1")+" l)", names)
 	return found, explain(err, "read what nodes have")
 }

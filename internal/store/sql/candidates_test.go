@@ -21,7 +21,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 		setFacts(t, s, "b.example", 9)
 		for node, received := range map[fleet.Certname]bool{"b.example": false, "c.example": true} {
 			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
-				Certname: node, Environment: "production",
+				Certname: node, Environment: "production", Version: "v1",
 				Digest: fleet.DigestOf([]byte(node)), Received: received,
 			})
 			if err != nil {
@@ -31,7 +31,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 		got, err := s.Reusables.Holdings(t.Context(), []fleet.Certname{"a.example", "b.example", "c.example", "d.example"})
 		want := map[fleet.Certname]compile.Holding{"a.example": {FactsSeq: 7}, "b.example": {
 			FactsSeq: 9,
-			Catalog:  fleet.DigestOf([]byte("b.example")),
+			Catalog:  fleet.DigestOf([]byte("b.example")), Environment: "production", Version: "v1",
 		}, "c.example": {}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("what nodes have: %v (-want +got):\n%s", err, diff)

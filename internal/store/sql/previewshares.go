@@ -21,6 +21,7 @@ var shareColumns = []column{
 	{"compilation", ints},
 	{"fresh", texts},
 	{"base", texts},
+	{"base_engine", texts},
 	{"reused", ints},
 	{"failure", texts},
 	{"volatile", texts},
@@ -36,17 +37,17 @@ func (s *Previews) putShares(ctx context.Context, q querier, id int64, shares []
 		}
 		rows[i] = []any{
 			id, int64(share.Number), string(share.Node), string(share.State), share.Compilation,
-			string(share.Fresh), string(share.Base), bit(share.Reused), string(failure), share.Volatile,
+			string(share.Fresh), string(share.Base), share.BaseEngine, bit(share.Reused), string(failure), share.Volatile,
 		}
 	}
 	return s.dialect.insert(ctx, q, "preview_shares", shareColumns, `ON CONFLICT (preview_id, number) DO UPDATE SET
-		state = excluded.state, compilation = excluded.compilation, fresh = excluded.fresh, base = excluded.base, reused = excluded.reused,
+		state = excluded.state, compilation = excluded.compilation, fresh = excluded.fresh, base = excluded.base, base_engine = excluded.base_engine, reused = excluded.reused,
 		failure = excluded.failure, volatile = excluded.volatile WHERE preview_shares.state = 'waiting'`, rows)
 }
 
 func scanShare(row scanner) (share preview.Share, err error) {
 	var failure string
-	err = row.Scan(&share.Number, &share.Node, &share.State, &share.Compilation, &share.Fresh, &share.Base, &share.Reused, &failure, &share.Volatile)
+	err = row.Scan(&share.Number, &share.Node, &share.State, &share.Compilation, &share.Fresh, &share.Base, &share.BaseEngine, &share.Reused, &failure, &share.Volatile)
 	if err != nil {
 		return share, err
 	}
@@ -65,7 +66,10 @@ func (s *Previews) PreviewShares(ctx context.Context, id int64, page preview.Sha
 	if page.Node != "" {
 		f.add("node = ?", page.Node)
 	}
-	shares, err := collect(ctx, s.reads, scanShare, "SELECT number, node, state, compilation, fresh, base, reused, failure, volatile FROM preview_shares"+
+	if page.NotBy != "" {
+		f.add("base_engine NOT IN ('', ?)", page.NotBy)
+	}
+	shares, err := collect(ctx, s.reads, scanShare, "SELECT number, node, state, compilation, fresh, base, base_engine, reused, failure, volatile FROM preview_shares"+
 		f.where()+" ORDER BY number LIMIT "+f.mark(page.Limit), f.args...)
 	return shares, explain(err, "read the shares of preview %d", id)
 }

@@ -3,6 +3,7 @@ package sourcetest
 import (
 	"context"
 	"crypto/sha1" //nolint:gosec // git names commits so
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -113,6 +114,9 @@ func (r *Repositories) Checkout(ctx context.Context, branch, dir string) (string
 		}
 		return "", fault.New(fault.NotFound, "there is no branch %s", branch)
 	}
+	if err := empty(dir); err != nil {
+		return "", err
+	}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -127,6 +131,15 @@ func (r *Repositories) Checkout(ctx context.Context, branch, dir string) (string
 		}
 	}
 	return commitOf(files), nil
+}
+
+// empty removes what another checkout left.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	return err
 }
 
 // Deployer remembers what was deployed.

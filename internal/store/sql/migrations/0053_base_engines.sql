@@ -1,0 +1,2 @@
+-- The engine that compiled the catalog that a node of a preview has; empty: not known.
+ALTER TABLE preview_shares ADD COLUMN base_engine @text NOT NULL DEFAULT '';
