@@ -101,10 +101,9 @@ type Broker struct {
 	far         elsewhere  // clients of other brokers
 	settling    []*Session // that came or left, and the records do not have it yet
 
-	settle   chan struct{}   // there are some
-	missed   atomic.Bool     // what other brokers told may have been lost
-	compared time.Time       // with the records; RunSeats' own
-	alive    map[string]bool // servers that were there at the last look; mu is held
+	settle chan struct{}   // there are some
+	missed atomic.Bool     // what other brokers told may have been lost
+	alive  map[string]bool // servers that were there at the last look; mu is held
 }
 
 // Stats is what a Broker has done since it was made.

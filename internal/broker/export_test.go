@@ -3,10 +3,13 @@ package broker
 import "context"
 
 // WriteSeats writes what is to be written.
-func (b *Broker) WriteSeats(ctx context.Context) error { return b.writeSeats(ctx) }
+func (b *Broker) WriteSeats(ctx context.Context) error { return (&seats{Broker: b}).writeSeats(ctx) }
 
 // Step does what RunSeats does again and again.
-func (b *Broker) Step(ctx context.Context) error { return b.step(ctx) }
+func (b *Broker) Step(ctx context.Context) error { return (&seats{Broker: b}).step(ctx) }
+
+// Compare compares with the records.
+func (b *Broker) Compare(ctx context.Context) error { return (&seats{Broker: b}).compare(ctx) }
 
 // Publish tells subscribers what changed.
 func (b *Broker) Publish() { b.publish() }

@@ -30,10 +30,21 @@ func (b *Broker) unsettled(all ...*Session) {
 // RunSeats keeps the records right about the sessions here, and what is known here about other servers' right by the records, until
 // ctx is done. A broker that is alone has nothing to do. When it ends, no session of this server is in the records.
 func (b *Broker) RunSeats(ctx context.Context) error {
-	o := b.cfg.Others
-	if o == nil {
+	if b.cfg.Others == nil {
 		return nil
 	}
+	return (&seats{Broker: b}).run(ctx)
+}
+
+// seats is a broker's way to the records; it belongs to one goroutine.
+type seats struct {
+	*Broker
+
+	compared time.Time // with the records
+}
+
+func (b *seats) run(ctx context.Context) error {
+	o := b.cfg.Others
 	b.clear(ctx)
 	o.Tell(Moves{Server: o.Server, Gone: true}) // of an earlier start
 	look := time.NewTicker(o.Look)
@@ -54,7 +65,7 @@ func (b *Broker) RunSeats(ctx context.Context) error {
 }
 
 // step does what is done again and again.
-func (b *Broker) step(ctx context.Context) error {
+func (b *seats) step(ctx context.Context) error {
 	if err := b.writeSeats(ctx); err != nil {
 		return err
 	}
@@ -62,7 +73,7 @@ func (b *Broker) step(ctx context.Context) error {
 		return b.lookWhoIsThere(ctx)
 	}
 	b.missed.Store(false)
-	err := b.Compare(ctx)
+	err := b.compare(ctx)
 	if err != nil {
 		b.missed.Store(true)
 	}
@@ -70,7 +81,7 @@ func (b *Broker) step(ctx context.Context) error {
 }
 
 // settleUntil writes who comes and leaves, if the records take it, until the time has come for another step; false: ctx is done.
-func (b *Broker) settleUntil(ctx context.Context, step <-chan time.Time, take bool) bool {
+func (b *seats) settleUntil(ctx context.Context, step <-chan time.Time, take bool) bool {
 	for {
 		settle := b.settle
 		if !take {
@@ -91,7 +102,7 @@ func (b *Broker) settleUntil(ctx context.Context, step <-chan time.Time, take bo
 func (b *Broker) Missed() { b.missed.Store(true) }
 
 // clear forgets what an earlier start of this server, or this one, left in the records.
-func (b *Broker) clear(ctx context.Context) {
+func (b *seats) clear(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, clearMay)
 	defer cancel()
 	if _, err := b.cfg.Others.Roster.ClearSeats(ctx, b.cfg.Others.Server); err != nil {
@@ -108,7 +119,7 @@ type seating struct {
 }
 
 // nextSeating is what is to be written next. Who left before it was written is not written.
-func (b *Broker) nextSeating() (s seating, more bool) {
+func (b *seats) nextSeating() (s seating, more bool) {
 	var n news
 	b.mu.Lock()
 	s.all = b.settling[:min(len(b.settling), seatsAtOnce)]
@@ -136,7 +147,7 @@ func (b *Broker) nextSeating() (s seating, more bool) {
 }
 
 // writeSeats writes who came and left, and tells the others.
-func (b *Broker) writeSeats(ctx context.Context) error {
+func (b *seats) writeSeats(ctx context.Context) error {
 	for more := true; more; {
 		var s seating
 		s, more = b.nextSeating()
@@ -150,7 +161,7 @@ func (b *Broker) writeSeats(ctx context.Context) error {
 	return nil
 }
 
-func (b *Broker) writeSeating(ctx context.Context, s seating) error {
+func (b *seats) writeSeating(ctx context.Context, s seating) error {
 	o := b.cfg.Others
 	if len(s.leave) > 0 {
 		if err := o.Roster.LeaveSeats(ctx, s.leave); err != nil {
@@ -174,7 +185,7 @@ func (b *Broker) writeSeating(ctx context.Context, s seating) error {
 }
 
 // seated gives sessions their numbers. If a later one of the same client was heard of meanwhile, that one takes the place.
-func (b *Broker) seated(sessions []*Session, numbers []int64) []Seat {
+func (b *seats) seated(sessions []*Session, numbers []int64) []Seat {
 	came := make([]Seat, len(sessions))
 	var n news
 	b.mu.Lock()
@@ -193,7 +204,7 @@ func (b *Broker) seated(sessions []*Session, numbers []int64) []Seat {
 }
 
 // lookWhoIsThere forgets the clients of servers that are gone. One that is back is compared.
-func (b *Broker) lookWhoIsThere(ctx context.Context) error {
+func (b *seats) lookWhoIsThere(ctx context.Context) error {
 	alive, err := b.cfg.Others.Alive(ctx)
 	if err != nil {
 		return err
@@ -221,8 +232,8 @@ func (b *Broker) lookWhoIsThere(ctx context.Context) error {
 	return nil
 }
 
-// Compare puts what is known of other servers' clients right by the records, and the records right about the sessions here.
-func (b *Broker) Compare(ctx context.Context) error {
+// compare puts what is known of other servers' clients right by the records, and the records right about the sessions here.
+func (b *seats) compare(ctx context.Context) error {
 	if err := b.lookWhoIsThere(ctx); err != nil {
 		return err
 	}
@@ -249,7 +260,7 @@ func (b *Broker) Compare(ctx context.Context) error {
 }
 
 // different is the servers that are there and whose seats are known otherwise than the records have them. The caller holds b.mu.
-func (b *Broker) different(tallies map[string]Tally) []string {
+func (b *seats) different(tallies map[string]Tally) []string {
 	servers := maps.Clone(tallies)
 	for server := range b.far.tallies {
 		servers[server] = tallies[server]
@@ -265,7 +276,7 @@ func (b *Broker) different(tallies map[string]Tally) []string {
 }
 
 // replace makes the seats of a server those that the records have. What came later than the newest that they had then stays.
-func (b *Broker) replace(server string, seats []Seat, newest int64) {
+func (b *seats) replace(server string, seats []Seat, newest int64) {
 	there := make(map[Place]bool, len(seats))
 	for _, seat := range seats {
 		there[seat.Place()] = true
@@ -285,7 +296,7 @@ func (b *Broker) replace(server string, seats []Seat, newest int64) {
 }
 
 // compareHere has sessions written again that the records have not, and seats removed that are nobody's.
-func (b *Broker) compareHere(ctx context.Context, tally Tally, newest int64) error {
+func (b *seats) compareHere(ctx context.Context, tally Tally, newest int64) error {
 	b.mu.Lock()
 	var here Tally
 	for _, s := range b.sessions {

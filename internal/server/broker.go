@@ -11,7 +11,7 @@ import (
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c settings.Config, access *atomic.Bool) (err error) {
 	in := inbox{jobs: p.jobs, events: p.events, register: p.register, calls: p.calls, catalogue: p.catalogue}
-	p.others = p.openOthers(in)
+	p.others = openOthers(p, in)
 	in.others = p.others
 	p.broker, err = broker.New(broker.Config{
 		Handlers:        in.handlers(),

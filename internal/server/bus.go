@@ -13,7 +13,7 @@ import (
 
 // openBus makes what carries hints and messages to the servers that use the same records. NATS need not be there: everything is found in the
 // records, too.
-func (p *parts) openBus(c settings.Config) error {
+func openBus(p *parts, c settings.Config) error {
 	if c.NATSURL == "" {
 		p.bus = new(bus.Local).Join()
 		return nil
@@ -56,7 +56,7 @@ type revocations struct {
 }
 
 // hearRevocations has those heard that other servers revoke, and tells them of those here.
-func (p *parts) hearRevocations() {
+func hearRevocations(p *parts) {
 	r := &revocations{refresh: p.ca.Refresh, hint: make(chan struct{}, 1), log: p.log.Logger}
 	r.others = p.relay.Join("revoked", func(string) {
 		select {
@@ -81,7 +81,7 @@ func (r *revocations) run(ctx context.Context) error {
 }
 
 // hearCompiled has those here told who wait for compilations that other servers end.
-func (p *parts) hearCompiled() {
+func hearCompiled(p *parts) {
 	p.compiledThere = p.relay.Join("compiled", func(id string) {
 		n, _ := strconv.ParseInt(id, 10, 64) // without a number it may be any
 		p.catalogs.FinishedElsewhere(n)

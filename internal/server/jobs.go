@@ -48,7 +48,7 @@ func (p *parts) openJobs(c settings.Config) error {
 		Store: p.store.Schedules, Orders: p.submits, Owners: p.access, Sealer: key, Now: time.Now, Log: p.log.Logger,
 	})
 	p.departures = departures{p.jobs, p.register, p.catalogue, p.log.Logger}
-	p.hearRevocations()
+	hearRevocations(p)
 	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
 		p.revokedElsewhere.others("")
 		p.departures.endRuns(ctx, "its node's certificate was revoked", node)

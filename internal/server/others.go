@@ -57,7 +57,7 @@ const (
 )
 
 // openOthers is nil for a server that is alone with its records.
-func (p *parts) openOthers(in inbox) *others {
+func openOthers(p *parts, in inbox) *others {
 	c := p.config.Load()
 	if c.Database == "" {
 		return nil

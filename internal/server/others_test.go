@@ -63,7 +63,7 @@ func openJoint(t *testing.T, id, database, nats string) *joint {
 	c.Data, c.Database, c.NATSURL, c.JobReconnect, c.LogLevel = t.TempDir(), database, nats, time.Millisecond, "warn"
 	p := &parts{id: id, log: newLogger(c, t.Output()), metrics: newMetrics()}
 	p.config.Store(&c)
-	p.agents = p.openAgents()
+	p.agents = openAgents(p)
 	p.calls = call.New(sender{p.agents}, askID(p.id))
 	var err error
 	if p.store, err = sql.Open(t.Context(), c.Records(c.Data), p.log.Logger); err != nil {
@@ -73,7 +73,7 @@ func openJoint(t *testing.T, id, database, nats string) *joint {
 	if err := j.roll.EnrolServer(t.Context(), lease.Server{ID: id, Address: "https://" + id, Version: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err = p.openBus(c); err != nil {
+	if err = openBus(p, c); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere, err := connectedElsewhere(t.Context(), id, p.store.Leases, p.store.Presence)

@@ -124,7 +124,7 @@ type parts struct {
 func open(ctx context.Context, c settings.Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
-	p.agents = p.openAgents()
+	p.agents = openAgents(p)
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -145,7 +145,7 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	}
 	p.calls = call.New(sender{p.agents}, askID(p.id))
 	openLeases(p, c)
-	if err = p.openBus(c); err != nil {
+	if err = openBus(p, c); err != nil {
 		return p, err
 	}
 	p.usages = &usages{path: p.data.Path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
@@ -202,7 +202,7 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	if err = p.openPreviews(); err != nil {
 		return p, err
 	}
-	p.hearCompiled()
+	hearCompiled(p)
 	p.openReleases()
 	if err = openSources(ctx, p, c); err != nil {
 		return p, err
@@ -220,7 +220,7 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 }
 
 // openAgents makes what asks these parts for agents that are connected, once they are open.
-func (p *parts) openAgents() agents {
+func openAgents(p *parts) agents {
 	return agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }, func() *others { return p.others }}
 }
 
