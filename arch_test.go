@@ -23,6 +23,7 @@ var ranks = map[string]int{
 	"internal/graph":          0,
 	"internal/graph/layout":   0,
 	"internal/hint":           0,
+	"internal/hint/bus":       1, // hints reach other servers over it
 	"internal/parallel":       0,
 	"internal/store/durable":  0,
 	"internal/store/filelock": 0,
@@ -86,6 +87,7 @@ var ranks = map[string]int{
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":         20,
 	"internal/compiler/worktree":     20,
+	"internal/hint/natsbus":          20,
 	"internal/program/cell":          19, // edges run programs in it
 	"internal/program/git":           20,
 	"internal/program/group":         18, // what is ended takes along all that it started

@@ -33,6 +33,16 @@ type Cluster struct {
 	Answered string          `json:"answered"` // the server that gave this answer
 	Servers  []ClusterServer `json:"servers"`
 	Leases   []ClusterLease  `json:"leases"`
+	Bus      ClusterBus      `json:"bus"` // of the server that answered
+}
+
+// ClusterBus is how the server that answered hears of the others.
+type ClusterBus struct {
+	Kind    string     `json:"kind"`              // nats, or none
+	State   string     `json:"state"`             // up, down, or none: by the database only
+	Place   string     `json:"place,omitempty"`   // the NATS server that it is connected to
+	Since   *time.Time `json:"since,omitempty"`   // it is up, or down
+	Problem string     `json:"problem,omitempty"` // why it is down
 }
 
 // ClusterServer is one of the servers.
@@ -63,4 +73,7 @@ const (
 	ServerSilent   = "silent"
 	LeaseHeld      = "held"
 	LeaseFree      = "free"
+	BusUp          = "up"
+	BusDown        = "down"
+	BusNone        = "none"
 )

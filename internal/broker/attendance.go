@@ -42,8 +42,9 @@ type Register struct {
 	changed map[fleet.Certname]bool
 }
 
-// OpenRegister reads what is stored. What an earlier server left open, since it was killed, ends now.
-func OpenRegister(ctx context.Context, store AttendanceStore, log *slog.Logger) (*Register, error) {
+// OpenRegister reads what is stored. What an earlier server left open, since it was killed, ends now; that of nodes which are connected to other servers
+// does not.
+func OpenRegister(ctx context.Context, store AttendanceStore, elsewhere map[fleet.Certname]bool, log *slog.Logger) (*Register, error) {
 	all, err := store.Attendances(ctx)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func OpenRegister(ctx context.Context, store AttendanceStore, log *slog.Logger) 
 	r := &Register{store: store, log: log, last: make(map[fleet.Certname]Attendance, len(all)), changed: map[fleet.Certname]bool{}}
 	now := time.Now()
 	for _, a := range all {
-		if a.Until.IsZero() {
+		if a.Until.IsZero() && !elsewhere[a.Node] {
 			a.Until = now
 			r.changed[a.Node] = true
 		}
@@ -86,6 +87,15 @@ func (r *Register) Went(who Presence, now time.Time) {
 		return
 	}
 	r.note(Attendance{Node: who.Certname, Agent: who.Agent, Since: who.Since, Until: now})
+}
+
+// Heard notes what another server writes: that an agent came, or left at some time.
+func (r *Register) Heard(who Presence, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a, known := r.last[who.Certname]; !known || !a.Since.After(who.Since) {
+		r.last[who.Certname] = Attendance{Node: who.Certname, Agent: who.Agent, Since: who.Since, Until: until}
+	}
 }
 
 func (r *Register) note(a Attendance) {

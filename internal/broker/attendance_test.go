@@ -19,7 +19,7 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := brokertest.NewAttendances()
-		r, err := broker.OpenRegister(t.Context(), store, slog.New(slog.DiscardHandler))
+		r, err := broker.OpenRegister(t.Context(), store, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 
 		<-time.After(time.Hour)
 		restarted := time.Now()
-		next, err := broker.OpenRegister(t.Context(), store, slog.New(slog.DiscardHandler))
+		next, err := broker.OpenRegister(t.Context(), store, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,6 +52,8 @@ type Config struct {
 	Joined func(Presence)
 	// Left is told of every session that ended and that no later one has replaced, and why. It must not block. Nil: nobody wants to know.
 	Left func(Presence, Farewell)
+	// Others is the brokers of other servers; nil: this one is alone.
+	Others *Others
 	// AccessLog tells whether every message is logged.
 	AccessLog func() bool
 	Log       *slog.Logger
@@ -70,6 +72,7 @@ func (c Config) withDefaults() Config {
 	if c.Left == nil {
 		c.Left = func(Presence, Farewell) {}
 	}
+	c.Others = c.Others.withDefaults()
 	if c.AccessLog == nil {
 		c.AccessLog = func() bool { return true }
 	}
@@ -95,6 +98,12 @@ type Broker struct {
 	names       map[fleet.Certname]int // sessions of each certificate
 	subscribers map[wire.URI]*subscription
 	stopped     bool
+	far         elsewhere  // clients of other brokers
+	settling    []*Session // that came or left, and the records do not have it yet
+
+	settle chan struct{}   // there are some
+	missed atomic.Bool     // what other brokers told may have been lost
+	alive  map[string]bool // servers that were there at the last look; mu is held
 }
 
 // Stats is what a Broker has done since it was made.
@@ -119,6 +128,7 @@ func New(cfg Config) (*Broker, error) {
 	return &Broker{
 		cfg: cfg, queues: budget{limit: cfg.AllQueuesBytes},
 		sessions: map[wire.URI]*Session{}, names: map[fleet.Certname]int{}, subscribers: map[wire.URI]*subscription{},
+		far: newElsewhere(), settle: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -177,7 +187,13 @@ func (b *Broker) enter(s *Session) (old *Session, ask bool, err error) {
 			s.asked = s.who.Since
 		}
 	}
+	if far, there := b.far.seats[s.who.URI]; there { // the other server hears of it when the records have it
+		b.far.drop(s.who.URI)
+		b.note(s.who.URI, -1)
+		s.who.Superseded, s.rivals = s.who.Since, far.Rivals
+	}
 	b.sessions[s.who.URI] = s
+	b.unsettled(s)
 	if !s.examines() {
 		b.names[s.who.Certname]++
 	}
@@ -200,6 +216,7 @@ func (b *Broker) leave(s *Session) bool {
 func (b *Broker) remove(s *Session) {
 	delete(b.sessions, s.who.URI)
 	delete(b.subscribers, s.who.URI)
+	b.unsettled(s)
 	if !s.examines() {
 		if b.names[s.who.Certname]--; b.names[s.who.Certname] <= 0 {
 			delete(b.names, s.who.Certname)
@@ -212,8 +229,8 @@ func (b *Broker) remove(s *Session) {
 func (s *Session) examines() bool { return s.who.URI.Type() == wire.ExaminerType }
 
 // Send queues a message of the server for its target. An empty sender is the
-// broker; an empty ID becomes a new one.
-func (b *Broker) Send(m wire.Message) error {
+// broker; an empty ID becomes a new one. ctx bounds the way to another server.
+func (b *Broker) Send(ctx context.Context, m wire.Message) error {
 	if m.ID == "" {
 		m.ID = uuid.NewString()
 	}
@@ -223,19 +240,29 @@ func (b *Broker) Send(m wire.Message) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	return b.deliver(m)
+	return b.deliver(ctx, m)
 }
 
-// deliver queues a message for its target.
-func (b *Broker) deliver(m wire.Message) error {
+// deliver queues a message for its target, here or on the server that it is connected to.
+func (b *Broker) deliver(ctx context.Context, m wire.Message) error {
 	b.mu.Lock()
 	to := b.sessions[m.Target]
+	far, elsewhere := b.far.seats[m.Target]
 	b.mu.Unlock()
-	if to == nil {
-		return fault.New(fault.NotFound, textNotConnected)
+	switch {
+	case to != nil:
+		return to.push(m)
+	case elsewhere:
+		err := b.cfg.Others.Pass(ctx, far.Server, m)
+		if fault.Is(err, fault.NotFound) { // what is known here is old
+			b.Missed()
+		}
+		return err
 	}
-	return to.push(m)
+	return errNotConnected()
 }
+
+func errNotConnected() error { return fault.New(fault.NotFound, textNotConnected) }
 
 // Stop refuses newcomers and says farewell to everybody. Sessions end when
 // their connections do.

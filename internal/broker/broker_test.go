@@ -347,13 +347,13 @@ func TestStopSaysFarewellToAll(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)
 	node := join(t, b, "pcp://web1/agent")
-	must(t, b.Send(wire.Message{Type: "x", Target: "pcp://web1/agent"}))
+	must(t, b.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent"}))
 	b.Stop()
 	got, _ := node.conn.Farewell()
 	want(t, got, broker.Stopping)
 	want(t, len(node.reads()), 1) // what was queued still goes
 	want(t, b.Stats().Connected, 0)
-	want(t, fault.Of(b.Send(wire.Message{Type: "x", Target: "pcp://web1/agent"})), fault.NotFound)
+	want(t, fault.Of(b.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent"})), fault.NotFound)
 }
 
 func TestAccessLog(t *testing.T) {

@@ -37,15 +37,21 @@
 // Messages do not expire: PCP 1 has a field for that, but no broker has used it for years, and the clocks of
 // clients are wrong. A target that is not connected is an error at once.
 //
+// # Other servers
+//
+// The brokers of servers with the same records (Others) know each other's clients. Each writes who comes and leaves into the records (Roster), in
+// batches, and then tells the others; each compares what it knows with the records, and ends sessions whose client came later to another server. A
+// message for a client of another server is passed to its broker, which queues it, or says why not. Limits count here only.
+//
 // # Errors
 //
-// Join returns a Farewell. Send returns NotFound (not connected), Unavailable (too much is queued) or Invalid.
+// Join returns a Farewell. Send returns NotFound (not connected), Unavailable (too much is queued, or its server gives no answer) or Invalid.
 // If an incoming message causes an error, its sender gets the error.
 //
 // # Concurrency
 //
 // A Broker is safe for concurrent use. Receive of one session is called by one goroutine at a time, in the
-// order in which messages came; so is Next. Locks: publishing, then either the broker's or a queue's; those two never together.
+// order in which messages came; so is Next. RunSeats runs once. Locks: publishing, then either the broker's or a queue's; those two never together.
 //
 // # Sources
 //

@@ -23,7 +23,7 @@ type Presence struct {
 	Rivals     Rivals // told by Broker.Presence only
 }
 
-// Presence tells whether a client is connected.
+// Presence tells whether a client is connected, to this server or to another one.
 func (b *Broker) Presence(uri wire.URI) (Presence, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,15 +32,33 @@ func (b *Broker) Presence(uri wire.URI) (Presence, bool) {
 		who.Rivals = s.rivals
 		return who, true
 	}
-	return Presence{}, false
+	far, there := b.far.seats[uri]
+	return far.Presence, there
 }
 
-// Presences is everybody who is connected, in the order of their URIs.
+// ServerOf is the other server that a client is connected to; empty: it is this one, or none.
+func (b *Broker) ServerOf(uri wire.URI) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.far.seats[uri].Server
+}
+
+// Here tells whether a client is connected to this server.
+func (b *Broker) Here(uri wire.URI) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[uri] != nil
+}
+
+// Presences is everybody who is connected, to this server or to another one, in the order of their URIs.
 func (b *Broker) Presences() []Presence {
 	b.mu.Lock()
-	all := make([]Presence, 0, len(b.sessions))
+	all := make([]Presence, 0, len(b.sessions)+len(b.far.seats))
 	for _, s := range b.sessions {
 		all = append(all, s.who)
+	}
+	for _, far := range b.far.seats {
+		all = append(all, far.Presence)
 	}
 	b.mu.Unlock()
 	slices.SortFunc(all, func(a, b Presence) int { return cmp.Compare(a.URI, b.URI) })
@@ -61,6 +79,11 @@ func (b *Broker) Connected(patterns ...wire.URI) []wire.URI {
 func (b *Broker) matching(chosen selection) []wire.URI {
 	found := []wire.URI{} // an empty list on the wire, too
 	for uri := range b.sessions {
+		if chosen.has(uri) {
+			found = append(found, uri)
+		}
+	}
+	for uri := range b.far.seats {
 		if chosen.has(uri) {
 			found = append(found, uri)
 		}

@@ -26,14 +26,27 @@ const (
 func (b *Broker) rivalry(ousted Presence) {
 	b.mu.Lock()
 	s := b.sessions[ousted.URI]
-	if s == nil { // who took its place has left meanwhile
+	far, elsewhere := b.far.seats[ousted.URI]
+	var known Rivals
+	var remote string
+	var place Place
+	switch {
+	case s != nil:
+		s.rivals, s.asked = s.rivals.again(ousted.Remote, time.Now()), time.Time{}
+		known, remote, place = s.rivals, s.who.Remote, Place{ousted.URI, s.number}
+	case elsewhere:
+		far.Rivals = far.Rivals.again(ousted.Remote, time.Now())
+		b.far.seats[ousted.URI] = far
+		known, remote, place = far.Rivals, far.Remote, far.Place()
+	default: // who took its place has left meanwhile
 		b.mu.Unlock()
 		return
 	}
-	s.rivals, s.asked = s.rivals.again(ousted.Remote, time.Now()), time.Time{}
-	count, remote := s.rivals.Count, s.who.Remote
 	b.mu.Unlock()
-	if count == rivalCount {
+	if o := b.cfg.Others; o != nil && place.Number > 0 {
+		o.Tell(Moves{Server: o.Server, Shared: []Sharing{{place, known}}})
+	}
+	if known.Count == rivalCount {
 		b.cfg.Log.Warn("two agents share one certificate, each takes the other one's place",
 			"node", ousted.Certname, "uri", ousted.URI, "remote", remote, "other", ousted.Remote)
 	}

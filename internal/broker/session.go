@@ -25,6 +25,10 @@ type Session struct {
 	// Of all connections of this client; the broker's mu is held.
 	rivals Rivals
 	asked  time.Time // when one was last asked whether it is still there; zero: it has answered
+
+	// Of the records; the broker's mu is held.
+	number int64 // see Seat; 0: they do not have it
+	rival  *Seat // of the same client on another server, heard of before there was a number
 }
 
 // Presence is who this is.
@@ -94,7 +98,7 @@ func (s *Session) associate(ctx context.Context, m wire.Message) {
 func (s *Session) pass(ctx context.Context, m wire.Message) error {
 	switch {
 	case m.Target != wire.Broker:
-		return s.broker.deliver(m)
+		return s.broker.deliver(ctx, m)
 	case m.Type == wire.InventoryRequest:
 		return s.broker.inventory(s, m)
 	case s.broker.cfg.Handlers[m.Type] != nil:
@@ -166,7 +170,7 @@ func (s *Session) pushed(wake bool, why refusal) error {
 		return fault.New(fault.Unavailable, "Too many messages are waiting for their targets; try again later.")
 	case closed:
 	}
-	return fault.New(fault.NotFound, textNotConnected)
+	return errNotConnected()
 }
 
 // Next gives the next message to write; false when there is none.

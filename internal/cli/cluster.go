@@ -63,9 +63,22 @@ func printCluster(to print.Printer, cluster api.Cluster) error {
 		return err
 	}
 	to.Line("")
+	to.Line(busLine(cluster.Bus, now))
+	to.Line("")
 	rows = make([][]string, len(cluster.Leases))
 	for i, l := range cluster.Leases {
 		rows[i] = []string{l.Lease, l.State, l.Server, strconv.FormatInt(l.Token, 10), print.Ago(l.Since, now)}
 	}
 	return to.Rows([]string{"lease", "state", "server", "token", "since"}, rows)
+}
+
+// busLine says how the server that answered hears of the others.
+func busLine(b api.ClusterBus, now time.Time) string {
+	switch b.State {
+	case api.BusUp:
+		return "bus: NATS at " + b.Place + ", connected " + print.AgoOf(b.Since, now)
+	case api.BusDown:
+		return "bus: NATS is away (" + print.AgoOf(b.Since, now) + ": " + b.Problem + "); servers look into the database, and orders wait for nodes of other servers"
+	}
+	return "bus: none (nats_url); servers look into the database"
 }

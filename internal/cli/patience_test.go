@@ -22,7 +22,7 @@ func TestWaitingIsShown(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[time.Duration]string{
 		900 * time.Millisecond:  "",
-		2500 * time.Millisecond: "\r\x1b[2KWaiting for tutti.test, 1s\r\x1b[2KWaiting for tutti.test, 2s\r\x1b[2K",
+		2500 * time.Millisecond: "\r\x1b[2KWaiting for the answer of tutti.test, 1s\r\x1b[2KWaiting for the answer of tutti.test, 2s\r\x1b[2K",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // DispatcherConfig sets a dispatcher up. Start from DefaultDispatcher.
@@ -55,8 +56,9 @@ type DispatcherParts struct {
 	// block. Nil: nobody listens.
 	Finished func(Compilation)
 	// Now is the clock by which leases are over, the same for all who share the queue; nil: this process's.
-	Now func() time.Time
-	Log *slog.Logger
+	Now   func() time.Time
+	Relay *hint.Relay // to other servers; nil: there are none
+	Log   *slog.Logger
 }
 
 // Dispatcher takes wanted compilations from the queue and has them compiled.
@@ -69,6 +71,7 @@ type Dispatcher struct {
 	cfg     DispatcherConfig
 	wake    chan struct{}
 	yielded atomic.Bool
+	others  func(string) // hints to dispatchers of other servers
 	count   dispatcherCounters
 }
 
@@ -93,11 +96,18 @@ func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, er
 	if parts.Now == nil {
 		parts.Now = time.Now
 	}
-	return &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}, nil
+	d := &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}
+	d.others = parts.Relay.Join("compile", func(string) { d.wakeHere() })
+	return d, nil
 }
 
-// Wake hints that something is wanted. It never blocks.
+// Wake hints that something is wanted, to all who share the queue. It never blocks.
 func (d *Dispatcher) Wake() {
+	d.wakeHere()
+	d.others("")
+}
+
+func (d *Dispatcher) wakeHere() {
 	select {
 	case d.wake <- struct{}{}:
 	default: // a hint is waiting already

@@ -267,6 +267,15 @@ func (s *Service) Finished(c Compilation) {
 	s.waiters.wake(c.ID)
 }
 
+// FinishedElsewhere is a hint that another server has ended a row; 0: any. It never blocks.
+func (s *Service) FinishedElsewhere(id int64) {
+	if id == 0 {
+		s.waiters.wakeAll()
+		return
+	}
+	s.waiters.wake(id)
+}
+
 // comeBack tells a node when to ask again.
 func (s *Service) comeBack(ctx context.Context, a Ask) error {
 	after := retryAfter(s.measure(ctx), rand.Float64()) //nolint:gosec // only spreads a crowd

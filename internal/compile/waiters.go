@@ -57,6 +57,16 @@ func (w *waiters) wake(id int64) {
 	}
 }
 
+// wakeAll tells everybody to look.
+func (w *waiters) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.rows {
+		close(c.done)
+	}
+	clear(w.rows)
+}
+
 func (w *waiters) len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -18,9 +20,10 @@ import (
 type Parts struct {
 	Store Store
 	// Tell acknowledges to a node. What it cannot deliver is told when the node sends again.
-	Tell func(fleet.Certname, pxp.RunEventsTaken) error
-	Now  func() time.Time
-	Log  *slog.Logger
+	Tell  func(fleet.Certname, pxp.RunEventsTaken) error
+	Now   func() time.Time
+	Relay *hint.Relay // to other servers; nil: there are none
+	Log   *slog.Logger
 }
 
 // Settings are a Service's limits.
@@ -47,8 +50,15 @@ type Service struct {
 	closed   chan struct{}
 	reported chan struct{} // a hint: a report came
 	hub      *hub
+	others   others
 	agents   *agents
 	figures  figures
+}
+
+// others hints to other servers.
+type others struct {
+	reached  func(last string) // there are numbers up to this
+	reported func(string)      // a report came
 }
 
 // delivery is a batch on its way.
@@ -78,10 +88,17 @@ const queued = 4096
 
 // New returns a Service that Run drives.
 func New(p Parts, s Settings) *Service {
-	return &Service{
+	v := &Service{
 		Parts: p, settings: s, room: semaphore.NewWeighted(s.RoomBytes), queue: make(chan delivery, queued),
 		closed: make(chan struct{}), reported: make(chan struct{}, 1), hub: newHub(), agents: newAgents(),
 	}
+	v.others.reported = p.Relay.Join("report", func(string) { v.reportedHere() })
+	v.others.reached = p.Relay.Join("events", func(last string) {
+		if n, err := strconv.ParseInt(last, 10, 64); err == nil { // without a number readers look soon in any case
+			v.hub.reach(n)
+		}
+	})
+	return v
 }
 
 // Figures may be called at any time.
@@ -123,6 +140,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer close(s.closed)
 	if span, err := s.Store.EventSpan(ctx); err == nil {
 		s.hub.reach(span.Last)
+		s.others.reached(strconv.FormatInt(span.Last, 10))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.storing(ctx) })
@@ -207,5 +225,6 @@ func (s *Service) count(b Batch, t Taken) {
 func (s *Service) wake(ctx context.Context) {
 	if span, err := s.Store.EventSpan(ctx); err == nil {
 		s.hub.reach(span.Last)
+		s.others.reached(strconv.FormatInt(span.Last, 10))
 	}
 }

@@ -10,6 +10,11 @@ const settledAtOnce = 100
 
 // Reported is a hint that a report was stored.
 func (s *Service) Reported() {
+	s.reportedHere()
+	s.others.reported("")
+}
+
+func (s *Service) reportedHere() {
 	select {
 	case s.reported <- struct{}{}:
 	default:

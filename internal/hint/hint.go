@@ -4,19 +4,35 @@
 // the wanted state, the waiter waits for the next hint or about a second, and looks again. A hint between the
 // look and the waiting is not lost. The package keeps nothing for a number for which nobody waits.
 //
+// Other servers that use the same records are told over a Relay.
+//
 // All of it may be used concurrently.
 package hint
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 )
 
 // Board has the waiters of each number. The zero value is ready.
 type Board struct {
+	others func(id string) // see Join; nil: there are none
+
 	mu      sync.Mutex
 	waiting map[int64]*waiters
+}
+
+// Join has those who wait on other servers told, too, and those here of what happens there: on boards of the same kind. It comes before all else.
+func (b *Board) Join(r *Relay, kind string) {
+	b.others = r.Join(kind, func(id string) {
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+			b.wake(n)
+		} else {
+			b.wakeAll()
+		}
+	})
 }
 
 // waiters are all who wait for a number. They leave the board when they are told.
@@ -49,6 +65,24 @@ func (b *Board) Wait(ctx context.Context, id int64, ready func() (bool, error)) 
 
 // Tell wakes all who wait for a number.
 func (b *Board) Tell(id int64) {
+	b.wake(id)
+	if b.others != nil {
+		b.others(strconv.FormatInt(id, 10))
+	}
+}
+
+// wakeAll wakes all who wait here.
+func (b *Board) wakeAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.waiting {
+		close(w.told)
+	}
+	clear(b.waiting)
+}
+
+// wake wakes those here.
+func (b *Board) wake(id int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.waiting[id]; w != nil {

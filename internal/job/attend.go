@@ -48,6 +48,9 @@ func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
 	case !see.connected:
 		e.Reason = away(r, see)
 		return e, nothing
+	case see.link.Unreachable != "":
+		e.Reason = see.link.Unreachable
+		return e, nothing
 	case see.quiet.asked >= s.Questions && now.Sub(see.quiet.since) >= s.Silence:
 		mute := now.Sub(see.quiet.since).Round(time.Second)
 		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), fault.Duration(mute)), see), nothing
@@ -115,6 +118,18 @@ func deadline(j Job, r Run, s Settings, since time.Time) time.Time {
 // pause is how long to wait after an order was sent for the n-th time.
 func (s Settings) pause(n int) time.Duration {
 	return min(s.Resend<<min(max(0, n-1), 10), max(s.Poll, s.Resend))
+}
+
+// unreachableFor is how long a job waits at least for nodes that are connected to servers which cannot be reached.
+const unreachableFor = 5 * time.Minute
+
+// detour is until when a job waits for them.
+func detour(j Job, since time.Time) time.Time {
+	begun := j.CreatedAt
+	if begun.Before(since) {
+		begun = since
+	}
+	return begun.Add(max(unreachableFor, j.Spec.WaitOffline))
 }
 
 // patience is until when a job waits for nodes that are not connected.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // serve does what a job wants for its waiting runs.
@@ -82,15 +83,22 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 	var events []Event
 	for _, r := range runs {
 		link, connected := d.Sender.Connected(r.Node)
-		if full = connected && room <= 0; full {
+		reached := connected && link.Unreachable == ""
+		if full = reached && room <= 0; full {
 			break
 		}
 		last = r.Number
 		switch {
-		case connected:
+		case reached:
 			room--
 			due := now.Add(min(d.settings.pause(1), k.job.Spec.Timeout))
 			events = append(events, Event{Run: r.ID, What: WasSent, At: now, Due: due})
+		case connected && now.Before(detour(k.job, d.since)):
+			if soon := now.Add(d.settings.Tick); soon.Before(k.lookAt) {
+				k.lookAt = soon
+			}
+		case connected:
+			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: link.Unreachable})
 		case !waits:
 			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: offlineReason(k.job, link, ended[r.Node])})
 		}
@@ -143,21 +151,34 @@ func offlineReason(j Job, last Link, ended string) string {
 	return notConnected + last.Until.UTC().Format(time.DateTime) + " UTC"
 }
 
+// sendAtOnce is how many orders are on their way at a time: those to nodes of another server wait for its word.
+const sendAtOnce = 16
+
 // sendAll sends the orders of runs that were just marked as sent. What does not leave is
 // taken back.
 func (d *dispatcher) sendAll(ctx context.Context, k *desk, o order, events []Event, applied []Applied) error {
+	toSend := func(i int) bool { return events[i].What == WasSent && applied[i].Verdict == Took }
+	errs := make([]error, len(applied))
+	_ = parallel.Each(len(applied), sendAtOnce, func(i int) error {
+		if toSend(i) {
+			errs[i] = d.Sender.Order(ctx, applied[i].Run.Node, o.request(applied[i].Run))
+		}
+		return nil
+	})
 	var back []Event
 	for i, a := range applied {
-		if events[i].What != WasSent || a.Verdict != Took {
+		if !toSend(i) {
 			continue
 		}
-		err := d.Sender.Order(ctx, a.Run.Node, o.request(a.Run))
+		err := errs[i]
 		if err == nil {
 			d.figures.sent.Add(1)
 			continue
 		}
 		if fault.Of(err) != fault.NotFound {
-			d.Log.WarnContext(ctx, "an order was not taken, will retry", "job", k.job.ID, "node", a.Run.Node, "err", err)
+			if !k.crowd { // of many one
+				d.Log.WarnContext(ctx, "an order was not taken, will retry", "job", k.job.ID, "node", a.Run.Node, "err", err)
+			}
 			k.crowd, k.full = true, true
 		}
 		now := d.Now()

@@ -100,7 +100,7 @@ func (s *Service) apply(ctx context.Context, events []Event) ([]Applied, error) 
 		}
 	}
 	if ended { // there may be room for others, or the budget used up
-		s.nudge()
+		s.nudgeAll()
 	}
 	return applied, nil
 }

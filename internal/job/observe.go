@@ -94,6 +94,7 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 		return e, false, s.forged(ctx, a, r)
 	}
 	s.silence.heard(r.ID)
+	s.others.heard(r.ID)
 	b, err := s.briefOf(ctx, r.Job)
 	if err != nil {
 		return e, false, err

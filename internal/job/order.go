@@ -78,7 +78,7 @@ func (s *Service) create(ctx context.Context, actor fleet.Actor, spec Spec, reru
 		return Job{}, err
 	}
 	s.Log.InfoContext(ctx, "job ordered", "job", j.ID, "kind", j.Spec.Kind, "targets", len(plan.Targets), "actor", actor.Name)
-	s.nudge()
+	s.nudgeAll()
 	return j, nil
 }
 
@@ -166,7 +166,7 @@ func (s *Service) Stop(ctx context.Context, actor fleet.Actor, id int64, kill bo
 	}
 	s.Log.InfoContext(ctx, "job stopped", "job", id, "kill", kill, "actor", actor.Name)
 	s.changes.Tell(id)
-	s.nudge()
+	s.nudgeAll()
 	return j, nil
 }
 

@@ -132,7 +132,9 @@ type Link struct {
 	Since      time.Time // it is there
 	Until      time.Time // it ended; zero: it did not, or there never was one
 	Superseded time.Time // it last took the place of another one of the node; zero: it did not
-	Shared     string    // why it seems that several agents have the node's certificate; empty: they do not
+	// Unreachable is why nothing can be sent to it for now, although it is there: its server cannot be reached. Empty: it can.
+	Unreachable string
+	Shared      string // why it seems that several agents have the node's certificate; empty: they do not
 }
 
 // Certificates says which nodes nothing lets in.

@@ -62,6 +62,7 @@ type Parts struct {
 	Reports  Reports       // nil: only what agents say of Puppet runs counts
 	NewID    func() string // a random UUID
 	Now      func() time.Time
+	Relay    *hint.Relay // to other servers; nil: there are none
 	Log      *slog.Logger
 }
 
@@ -74,6 +75,7 @@ type Service struct {
 	came     nodeSet       // nodes that connected
 	gone     nodeSet       // nodes whose connection ended
 	silence  silence
+	others   others
 	arrivals *arrivals
 	figures  figures
 	briefs   briefs
@@ -84,10 +86,20 @@ func New(parts Parts, settings Settings) (*Service, error) {
 	if err := settings.check(); err != nil {
 		return nil, err
 	}
-	return &Service{
+	s := &Service{
 		Parts: parts, settings: settings, wake: make(chan struct{}, 1),
 		arrivals: newArrivals(settings.AnswerBytes),
-	}, nil
+	}
+	s.changes.Join(parts.Relay, "job")
+	s.others.nudge = parts.Relay.Join("jobs", func(string) { s.nudge() })
+	s.others.heard = parts.Relay.Join("run answered", s.silence.heardAny)
+	return s, nil
+}
+
+// others hints to other servers: one of them may be the one that dispatches.
+type others struct {
+	nudge func(string)     // there is something to dispatch
+	heard func(run string) // the node of a run said something of it here
 }
 
 // Came hints that nodes have connected. It never blocks.
@@ -102,7 +114,13 @@ func (s *Service) Went(nodes ...fleet.Certname) {
 	s.nudge()
 }
 
-// nudge hints that there is something to dispatch.
+// nudgeAll hints that there is something to dispatch, wherever that is done.
+func (s *Service) nudgeAll() {
+	s.nudge()
+	s.others.nudge("")
+}
+
+// nudge hints here that there is something to dispatch.
 func (s *Service) nudge() {
 	select {
 	case s.wake <- struct{}{}:

@@ -213,6 +213,42 @@ func TestOfflineNodesAreWaitedForAsLongAsSaid(t *testing.T) {
 	})
 }
 
+// Nodes that are connected to a server which cannot be reached get their orders when it can, and end with the reason when it cannot for long. Nothing is
+// written for them meanwhile.
+func TestNodesOfAServerThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		const away = "its server is away"
+		w.fleet.Detach("n001.example", away)
+		j := w.order(command())
+		runs := w.states(time.Second, j.ID, job.Working, job.Waiting, job.Succeeded)
+		changed := runs[0].Change
+		if runs = w.states(4*time.Minute, j.ID, job.Working, job.Waiting, job.Succeeded); runs[0].Change != changed {
+			t.Errorf("a run that waits was changed: %d, then %d", changed, runs[0].Change)
+		}
+		w.fleet.Detach("n001.example", "")
+		w.states(2*time.Second, j.ID, job.Finished, job.Succeeded, job.Succeeded)
+
+		w.fleet.Detach("n001.example", away)
+		j = w.order(command())
+		if runs = w.states(6*time.Minute, j.ID, job.Failed, job.Offline, job.Succeeded); runs[0].Reason != away {
+			t.Errorf("its reason is %q", runs[0].Reason)
+		}
+
+		// What runs is not lost because nobody can ask: it is asked again afterwards.
+		w.fleet.Detach("n001.example", "")
+		w.fleet.Behave("n001.example", jobtest.Manner{Takes: 20 * time.Minute})
+		j = w.order(command())
+		w.states(time.Second, j.ID, job.Working, job.Running, job.Succeeded)
+		w.fleet.Detach("n001.example", away)
+		if runs = w.states(15*time.Minute, j.ID, job.Working, job.Running, job.Succeeded); runs[0].Reason != away {
+			t.Errorf("its reason is %q", runs[0].Reason)
+		}
+		w.fleet.Detach("n001.example", "")
+		w.states(6*time.Minute, j.ID, job.Finished, job.Succeeded, job.Succeeded)
+	})
+}
+
 // A node whose agent is away is told apart from one that has none.
 func TestAnOfflineRunSaysWhy(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,17 @@ func (s *silence) heard(run string) {
 	delete(s.runs, run)
 }
 
+// heardAny forgets a run of which another server heard; without one it may be any.
+func (s *silence) heardAny(run string) {
+	if run != "" {
+		s.heard(run)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.runs)
+}
+
 // of is how often the node was asked about a run over the connection that it has since then.
 func (s *silence) of(run string, connected time.Time) unanswered {
 	s.mu.Lock()

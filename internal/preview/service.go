@@ -26,6 +26,7 @@ type Config struct {
 	Reach     func(actor fleet.Actor) string // which nodes an actor may see, as a condition; nil: all
 	MaxAtOnce int                            // previews that are worked on at the same time; default 2
 	Poll      time.Duration                  // how often it looks without a hint; default 1 s
+	Relay     *hint.Relay                    // to other servers; nil: there are none
 	Log       *slog.Logger
 }
 
@@ -33,7 +34,8 @@ type Config struct {
 type Service struct {
 	Config
 	wake    chan struct{}
-	changes hint.Board // for those who follow a preview
+	changes hint.Board   // for those who follow a preview
+	others  func(string) // hints to other servers
 
 	mu    sync.Mutex
 	live  map[int64]*work   // what is worked on here
@@ -51,7 +53,10 @@ func NewService(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Config: c, wake: make(chan struct{}, 1), live: map[int64]*work{}, quiet: map[int64]quieted{}}
+	s := &Service{Config: c, wake: make(chan struct{}, 1), live: map[int64]*work{}, quiet: map[int64]quieted{}}
+	s.changes.Join(c.Relay, "preview")
+	s.others = c.Relay.Join("previews", func(string) { s.wakeHere() })
+	return s
 }
 
 // Order asks for a preview of a version whose files are stored.
@@ -109,6 +114,11 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Previ
 
 // Wake hints that a preview was made, or that a compilation has ended. It never blocks.
 func (s *Service) Wake() {
+	s.wakeHere()
+	s.others("")
+}
+
+func (s *Service) wakeHere() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // a hint is waiting already

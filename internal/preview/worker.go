@@ -63,7 +63,7 @@ func (s *Service) drop(id int64) {
 	s.mu.Lock()
 	delete(s.live, id)
 	s.mu.Unlock()
-	s.Wake()
+	s.wakeHere()
 }
 
 // Finished says that a compilation has ended, of a preview or not. It never blocks.

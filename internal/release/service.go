@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Config is what a service works with.
@@ -20,6 +21,7 @@ type Config struct {
 	HasRole func(ctx context.Context, actor fleet.Actor, role string) (bool, error)
 	Poll    time.Duration // how often it looks without a hint; default 1 s
 	Now     func() time.Time
+	Relay   *hint.Relay // to other servers; nil: there are none
 	Log     *slog.Logger
 }
 
@@ -51,6 +53,8 @@ func NewService(c Config) *Service {
 		records: records, gate: c.Gate, waves: &waves{records: records, recipients: to, runs: c.Runs, seen: map[int64]int64{}},
 		poll: c.Poll, hint: make(chan struct{}, 1), asked: map[int64]time.Time{},
 	}
+	records.changes.Join(c.Relay, "release")
+	worker.others = c.Relay.Join("releases", func(string) { worker.wake() })
 	return &Service{
 		Records: records,
 		Planner: &Planner{

@@ -16,11 +16,18 @@ type Worker struct {
 	waves   *waves
 	poll    time.Duration
 	hint    chan struct{}
+	others  func(string)        // hints to other servers
 	asked   map[int64]time.Time // when the gate was asked about a release that waits for it
 }
 
 // Wake hints that there is something to do, or that rules or freezes changed. It never blocks.
 func (k *Worker) Wake() {
+	k.wake()
+	k.others("")
+}
+
+// wake hints here.
+func (k *Worker) wake() {
 	select {
 	case k.hint <- struct{}{}:
 	default:

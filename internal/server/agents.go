@@ -17,11 +17,12 @@ import (
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
-// agents are the agents that are connected to this server. The broker is opened after what holds this, so it is looked up each time;
+// agents are the agents that are connected, to this server or to another one with the same records. The broker is opened after what holds this, so it is looked up each time;
 // until then nobody is connected.
 type agents struct {
 	broker   func() *broker.Broker
 	register func() *broker.Register
+	others   func() *others // that some of them are connected to; nil: there are none
 }
 
 // agentOf is where a node's agent listens.
@@ -34,6 +35,17 @@ func (a agents) presence(node fleet.Certname) (broker.Presence, bool) {
 		return broker.Presence{}, false
 	}
 	return b.Presence(agentOf(node))
+}
+
+// server is the name of the server that a node's agent is connected to.
+func (a agents) server(node fleet.Certname) string {
+	if b := a.broker(); b != nil {
+		if id := b.ServerOf(agentOf(node)); id != "" {
+			name, _, _ := strings.Cut(id, "/")
+			return name
+		}
+	}
+	return settings.ServerName()
 }
 
 // nodes are those whose agents are connected and give no orders to others.
@@ -57,7 +69,7 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 		return inventory.Presence{Server: settings.ServerName(), Since: last.Since, Until: last.Until, Agent: last.Agent}, false
 	}
 	return inventory.Presence{
-		Server:   settings.ServerName(),
+		Server:   p.agents.server(node),
 		Since:    who.Since,
 		Agent:    who.Agent,
 		Protocol: fmt.Sprintf("PCP %d", who.Version),
@@ -89,16 +101,16 @@ type asking struct {
 type sender struct{ agents agents }
 
 // Order implements job.Sender.
-func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {
-	return s.agents.broker().Send(wire.Message{Type: wire.NonBlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
+func (s sender) Order(ctx context.Context, node fleet.Certname, r pxp.Request) error {
+	return s.agents.broker().Send(ctx, wire.Message{Type: wire.NonBlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
 }
 
 // Ask implements job.Sender.
-func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
+func (s sender) Ask(ctx context.Context, node fleet.Certname, r pxp.Request) error {
 	if who, there := s.agents.presence(node); !there || !strings.HasPrefix(who.Agent, ownAgent) {
 		r.Caller = "" // other agents take no field that they do not know
 	}
-	return s.agents.broker().Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
+	return s.agents.broker().Send(ctx, wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
 }
 
 // Connected implements job.Sender.
@@ -108,5 +120,16 @@ func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
 		last, _ := s.agents.register().Last(node)
 		return job.Link{Agent: last.Agent, Since: last.Since, Until: last.Until}, false
 	}
-	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Shared: who.Shared(time.Now())}, true
+	return job.Link{
+		Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Unreachable: s.agents.unreachable(node), Shared: who.Shared(time.Now()),
+	}, true
+}
+
+// unreachable is why nothing can be sent for now to a node that is connected; empty: it can.
+func (a agents) unreachable(node fleet.Certname) string {
+	b, others := a.broker(), a.others()
+	if b == nil || others == nil {
+		return ""
+	}
+	return others.unreachable(b.ServerOf(agentOf(node)))
 }

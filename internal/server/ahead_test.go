@@ -22,14 +22,14 @@ var servedFiles = map[string]string{
 	"modules/db/files/table.txt":    "first table\n",
 }
 
-// hint is what a connected node is told.
-type hint struct {
+// toldHint is what a connected node is told.
+type toldHint struct {
 	node    fleet.Certname
 	pointer deliver.Pointer
 }
 
 // listeners is deliver.Teller: every node listens.
-type listeners chan hint
+type listeners chan toldHint
 
 // Listens implements deliver.Teller.
 func (l listeners) Listens(fleet.Certname) bool { return true }
@@ -37,7 +37,7 @@ func (l listeners) Listens(fleet.Certname) bool { return true }
 // Tell implements deliver.Teller.
 func (l listeners) Tell(ctx context.Context, node fleet.Certname, p deliver.Pointer, _ deliver.Apply) error {
 	select {
-	case l <- hint{node, p}:
+	case l <- toldHint{node, p}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -45,7 +45,7 @@ func (l listeners) Tell(ctx context.Context, node fleet.Certname, p deliver.Poin
 }
 
 // told waits for a hint of another version than one.
-func (w *deliverWorld) told(heard listeners, version fleet.Digest) hint {
+func (w *deliverWorld) told(heard listeners, version fleet.Digest) toldHint {
 	w.Helper()
 	for {
 		select {

@@ -11,6 +11,8 @@ import (
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c settings.Config, access *atomic.Bool) (err error) {
 	in := inbox{jobs: p.jobs, events: p.events, register: p.register, calls: p.calls, catalogue: p.catalogue}
+	p.others = openOthers(p, in)
+	in.others = p.others
 	p.broker, err = broker.New(broker.Config{
 		Handlers:        in.handlers(),
 		Controller:      current{&p.config}.isController,
@@ -19,6 +21,7 @@ func (p *parts) openBroker(c settings.Config, access *atomic.Bool) (err error) {
 		QueueBytes:      c.BrokerQueueBytes,
 		Joined:          in.joined,
 		Left:            in.left,
+		Others:          in.others.config(p.store.Presence),
 		AccessLog:       access.Load,
 		Log:             p.log.Logger,
 	})
@@ -35,7 +38,7 @@ func (p *parts) openBroker(c settings.Config, access *atomic.Bool) (err error) {
 		return err
 	}
 	p.metrics.brokerFigures(p.broker)
-	return nil
+	return in.others.listen()
 }
 
 // brokerFigures registers what the broker can be asked for.

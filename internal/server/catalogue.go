@@ -16,8 +16,8 @@ func openCatalogue(ctx context.Context, p *parts) (*catalogue.Service, error) {
 		Store: p.store.Catalogue,
 		Ask:   sender{p.agents}.Ask,
 		Connected: func(node fleet.Certname) bool {
-			_, there := p.agents.presence(node)
-			return there
+			b := p.broker // of those that are connected to other servers, these ask
+			return b != nil && b.Here(agentOf(node))
 		},
 		NewID: uuid.NewString,
 		Now:   time.Now,

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -38,6 +39,7 @@ func (p *parts) openHinter() (err error) {
 func (p *parts) compiled(c compile.Compilation) {
 	p.catalogs.Finished(c)
 	p.previews.Finished(c.ID)
+	p.compiledThere(strconv.FormatInt(c.ID, 10))
 	if c.State == compile.Done && !c.Staged && c.Checks == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		defer cancel()

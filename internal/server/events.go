@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -14,9 +16,9 @@ import (
 // openEvents wires the stream of events to its neighbours.
 func (p *parts) openEvents() {
 	p.events = event.New(event.Parts{
-		Store: p.store.Events, Now: time.Now, Log: p.log.Logger,
+		Store: p.store.Events, Now: time.Now, Relay: p.relay, Log: p.log.Logger,
 		Tell: func(node fleet.Certname, taken pxp.RunEventsTaken) error {
-			return p.broker.Send(wire.Message{Type: wire.RunEventsTaken, Target: agentOf(node), Data: pxp.Data(taken)})
+			return p.broker.Take(wire.Message{ID: uuid.NewString(), Type: wire.RunEventsTaken, Sender: wire.Broker, Target: agentOf(node), Data: pxp.Data(taken)})
 		},
 	}, event.DefaultSettings())
 	p.metrics.eventFigures(p.events)

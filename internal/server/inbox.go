@@ -24,6 +24,7 @@ type inbox struct {
 	calls    *call.Caller
 	// catalogue knows what agents told of themselves, and asks them for more.
 	catalogue *catalogue.Service
+	others    *others // servers that may have asked what is answered; nil: there are none
 }
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -78,10 +79,16 @@ func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Messag
 func (i inbox) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
-		if err != nil || strings.HasPrefix(said.Transaction, hinted) ||
+		if err != nil {
+			return err
+		}
+		if theirs, err := i.others.forward(ctx, from, m, said.Transaction); theirs {
+			return err
+		}
+		if strings.HasPrefix(said.Transaction, hinted) ||
 			i.calls.Answered(ctx, call.Reply{Node: from.Certname, Transaction: said.Transaction, Results: said.Results}) ||
 			i.catalogue.Answered(ctx, from.Certname, said.Transaction, said.Results) {
-			return err
+			return nil
 		}
 		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
 	}
@@ -90,10 +97,16 @@ func (i inbox) response(kind job.AnswerKind) broker.Handler {
 // failure takes the word of an agent that it did not do what it was asked.
 func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
-	// An agent that knows no hints asks on its schedule.
-	if err != nil || strings.HasPrefix(said.Transaction, hinted) ||
-		i.catalogue.Refused(ctx, from.Certname, said.Transaction, said.Description) {
+	if err != nil {
 		return err
+	}
+	if theirs, err := i.others.forward(ctx, from, m, said.Transaction); theirs {
+		return err
+	}
+	// An agent that knows no hints asks on its schedule.
+	if strings.HasPrefix(said.Transaction, hinted) ||
+		i.catalogue.Refused(ctx, from.Certname, said.Transaction, said.Description) {
+		return nil
 	}
 	reply := call.Reply{
 		Node: from.Certname, Transaction: said.Transaction, Results: said.Results, Failed: true, Description: said.Description, Code: said.Code,

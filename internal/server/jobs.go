@@ -37,6 +37,7 @@ func (p *parts) openJobs(c settings.Config) error {
 		Reports:  checkin.Runs{Reports: p.store.Reports, Breakages: p.store.Queue, Delivery: p.deliver},
 		NewID:    uuid.NewString,
 		Now:      time.Now,
+		Relay:    p.relay,
 		Log:      p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -47,7 +48,9 @@ func (p *parts) openJobs(c settings.Config) error {
 		Store: p.store.Schedules, Orders: p.submits, Owners: p.access, Sealer: key, Now: time.Now, Log: p.log.Logger,
 	})
 	p.departures = departures{p.jobs, p.register, p.catalogue, p.log.Logger}
+	hearRevocations(p)
 	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
+		p.revokedElsewhere.others("")
 		p.departures.endRuns(ctx, "its node's certificate was revoked", node)
 	})
 	p.metrics.jobFigures(p.jobs)

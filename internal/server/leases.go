@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/lease"
 	"github.com/tutti-project/tutti/internal/store/sql"
@@ -60,7 +61,11 @@ func drain(p *parts, h *health) func(context.Context) error {
 type members struct {
 	store *sql.Leases
 	id    string
+	bus   bus.Bus
 }
+
+// Bus implements rest.Cluster.
+func (m members) Bus() bus.State { return m.bus.State() }
 
 // Servers implements rest.Cluster.
 func (m members) Servers(ctx context.Context) ([]lease.Server, error) { return m.store.Servers(ctx) }

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/broker"
@@ -26,6 +24,8 @@ import (
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/hint"
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/schedule"
 	"github.com/tutti-project/tutti/internal/job/submit"
@@ -47,69 +47,75 @@ import (
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config       atomic.Pointer[settings.Config] // as it is now; SIGHUP replaces it
-	data         *datadir.Dir
-	id           string        // this server's name among those that use the same records
-	leases       *lease.Keeper // of what one of them does at a time
-	clock        lease.Clock
-	shared       *sharedSecrets // nil: this server is alone
-	drained      chan lease.Drain
-	disk         *datadir.Disk // of the data directory
-	usages       *usages
-	log          logger
-	metrics      *metrics
-	store        *sql.Store
-	blobs        content
-	library      *code.Library
-	sources      *source.Service
-	trees        *worktree.Worktree
-	ca           *pki.Authority
-	listeners    atomic.Pointer[openListeners] // the listeners, from when they are open
-	trust        checkin.Trust
-	groups       *classify.Service
-	places       checkin.Environments
-	results      *checkin.Results
-	wants        checkin.Wants
-	checkin      checkin.Service
-	members      target.Groups
-	resolver     target.Resolver
-	operator     operator
-	cells        *cell.Keeper // that code is run in
-	ruby         *ruby.Engines
-	orders       compile.Orders
-	dispatch     *compile.Dispatcher
-	catalogs     *compile.Service
-	packs        *compile.Packs
-	warmer       *compile.Warmer
-	groupDoubts  *groupcheck.Service
-	checks       *codecheck.Service
-	reuser       *compile.Reuser
-	verifier     *compile.Verifier
-	factqueue    *factqueue.Service
-	deliver      *deliver.Service
-	wanter       *compile.Wanter
-	hinter       *deliver.Hinter
-	moduleHinter *deliver.Hinter // tells nodes that their code may supply other modules of actions
-	access       *rbac.Access
-	audit        *rbac.Audit
-	chain        *rbac.Chain
-	bodies       *front.Budget
-	jobs         *job.Service
-	submits      submit.Service
-	schedules    *schedule.Service
-	departures   departures
-	previews     *preview.Service
-	judge        preview.Judge
-	releases     *release.Service
-	policies     *policy.Service
-	events       *event.Service
-	housekeeper  housekeeper
-	register     *broker.Register // of agents that were connected
-	calls        *call.Caller
-	catalogue    *catalogue.Service
-	agents       agents
-	broker       *broker.Broker // these two: see openBroker
-	sockets      *websocket.Server
+	config  atomic.Pointer[settings.Config] // as it is now; SIGHUP replaces it
+	data    *datadir.Dir
+	id      string        // this server's name among those that use the same records
+	leases  *lease.Keeper // of what one of them does at a time
+	clock   lease.Clock
+	shared  *sharedSecrets // nil: this server is alone
+	drained chan lease.Drain
+	bus     bus.Bus     // to the others
+	relay   *hint.Relay // of hints over it; nil: there are no others
+	// compiledThere hints to them that a compilation has ended.
+	compiledThere    func(id string)
+	revokedElsewhere *revocations
+	disk             *datadir.Disk // of the data directory
+	usages           *usages
+	log              logger
+	metrics          *metrics
+	store            *sql.Store
+	blobs            content
+	library          *code.Library
+	sources          *source.Service
+	trees            *worktree.Worktree
+	ca               *pki.Authority
+	listeners        atomic.Pointer[openListeners] // the listeners, from when they are open
+	trust            checkin.Trust
+	groups           *classify.Service
+	places           checkin.Environments
+	results          *checkin.Results
+	wants            checkin.Wants
+	checkin          checkin.Service
+	members          target.Groups
+	resolver         target.Resolver
+	operator         operator
+	cells            *cell.Keeper // that code is run in
+	ruby             *ruby.Engines
+	orders           compile.Orders
+	dispatch         *compile.Dispatcher
+	catalogs         *compile.Service
+	packs            *compile.Packs
+	warmer           *compile.Warmer
+	groupDoubts      *groupcheck.Service
+	checks           *codecheck.Service
+	reuser           *compile.Reuser
+	verifier         *compile.Verifier
+	factqueue        *factqueue.Service
+	deliver          *deliver.Service
+	wanter           *compile.Wanter
+	hinter           *deliver.Hinter
+	moduleHinter     *deliver.Hinter // tells nodes that their code may supply other modules of actions
+	access           *rbac.Access
+	audit            *rbac.Audit
+	chain            *rbac.Chain
+	bodies           *front.Budget
+	jobs             *job.Service
+	submits          submit.Service
+	schedules        *schedule.Service
+	departures       departures
+	previews         *preview.Service
+	judge            preview.Judge
+	releases         *release.Service
+	policies         *policy.Service
+	events           *event.Service
+	housekeeper      housekeeper
+	register         *broker.Register // of agents that were connected
+	calls            *call.Caller
+	catalogue        *catalogue.Service
+	agents           agents
+	others           *others        // brokers of other servers; nil: there are none
+	broker           *broker.Broker // these two: see openBroker
+	sockets          *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
@@ -121,8 +127,7 @@ type parts struct {
 func open(ctx context.Context, c settings.Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: front.NewBudget(c.BodyBudgetBytes), stopping: make(chan struct{}), drained: make(chan lease.Drain, 1)}
 	p.config.Store(&c)
-	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
-	p.calls = call.New(sender{p.agents}, uuid.NewString)
+	p.agents = openAgents(p)
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -141,12 +146,20 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
+	p.calls = call.New(sender{p.agents}, askID(p.id))
 	openLeases(p, c)
 	if err = openCluster(ctx, p, c); err != nil {
 		return p, err
 	}
+	if err = openBus(p, c); err != nil {
+		return p, err
+	}
 	p.usages = &usages{path: p.data.Path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
-	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
+	elsewhere, err := connectedElsewhere(ctx, p.id, p.store.Leases, p.store.Presence)
+	if err != nil {
+		return p, err
+	}
+	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, elsewhere, log.Logger); err != nil {
 		return p, err
 	}
 	if p.catalogue, err = openCatalogue(ctx, p); err != nil {
@@ -195,6 +208,7 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	if err = p.openPreviews(); err != nil {
 		return p, err
 	}
+	hearCompiled(p)
 	p.openReleases()
 	if err = openSources(ctx, p, c); err != nil {
 		return p, err
@@ -209,6 +223,11 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 		config: &p.config, log: p.log.Logger,
 	}
 	return p, nil
+}
+
+// openAgents makes what asks these parts for agents that are connected, once they are open.
+func openAgents(p *parts) agents {
+	return agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }, func() *others { return p.others }}
 }
 
 // openStore opens the store and starts it: the other parts write while they open.
@@ -330,6 +349,7 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 		Turns:     p.store.Queue,
 		Finished:  p.compiled,
 		Now:       p.clock.Now,
+		Relay:     p.relay,
 		Log:       p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -368,6 +388,9 @@ func (p *parts) versions() versions { return versions{p.library, p.store.Version
 // close closes what was opened, the last first.
 func (p *parts) close() error {
 	var err error
+	if p.bus != nil {
+		err = errors.Join(err, p.bus.Close())
+	}
 	if p.blobs != nil {
 		err = errors.Join(err, p.blobs.Close())
 	}

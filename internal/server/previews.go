@@ -36,6 +36,7 @@ func (p *parts) openPreviews() error {
 		Logs:     compilations,
 		Resolver: previewTargets{p.resolver},
 		Reach:    rbac.Reach,
+		Relay:    p.relay,
 		Log:      p.log.Logger,
 		Engines:  previewEngines{p},
 		Comparing: func() (preview.Comparing, error) {

@@ -25,6 +25,7 @@ func (p *parts) openReleases() {
 		Resolver: releaseTargets{p.resolver},
 		Gate:     release.Policies{Previews: p.judge, Policies: p.policies},
 		HasRole:  roles{p.store.Access}.held,
+		Relay:    p.relay,
 		Log:      p.log.Logger,
 	})
 }

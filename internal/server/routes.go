@@ -95,7 +95,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		Wanting:            p.wants,
 		Verifying:          p.verifications(),
 		Usages:             p.usages,
-		Cluster:            members{p.store.Leases, p.id},
+		Cluster:            members{p.store.Leases, p.id, p.bus},
 		Access:             p.access,
 		Audit:              p.audit,
 		AuditLog:           p.store.Audit,

@@ -266,6 +266,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"answers of nodes":   p.jobs.Run,
 			"events of runs":     p.events.Run,
 			"who was connected":  p.register.Run,
+			"who is connected":   p.broker.RunSeats,
 			"nodes' modules":     p.catalogue.Run,
 			"hints":              p.hinter.Run,
 			"hints of modules":   p.moduleHinter.Run,
@@ -276,7 +277,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 			"drain":              drain(p, d.health),
-		}.and(compiling(p)).and(doneOnce(p)),
+		}.and(compiling(p)).and(doneOnce(p)).and(heardOfOthers(p)),
 		stage{ // clients are told first
 			"broker":     p.broker.Run,
 			"websockets": p.sockets.Run,

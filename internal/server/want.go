@@ -19,7 +19,11 @@ func (p *parts) newWanter() (err error) {
 		RefreshAfter: func() time.Duration { return p.config.Load().RefreshAfter },
 	}, compile.DefaultWanter())
 	if err == nil {
-		p.store.Wants.OnChange(p.wanter.Hint)
+		others := p.relay.Join("wanted", func(string) { p.wanter.Hint() })
+		p.store.Wants.OnChange(func() {
+			p.wanter.Hint()
+			others("")
+		})
 	}
 	return err
 }

@@ -397,8 +397,17 @@ export interface ChangeGroup {
 
 export interface Cluster {
   answered: string;
+  bus: ClusterBus;
   leases: ClusterLease[] | null;
   servers: ClusterServer[] | null;
+}
+
+export interface ClusterBus {
+  kind: string;
+  place?: string;
+  problem?: string;
+  since?: string;
+  state: string;
 }
 
 export interface ClusterDrainRequest {

@@ -39,7 +39,7 @@ func TestMessagesBothWaysInOrder(t *testing.T) {
 		want(t, []any{who.Agent, who.Version, there}, []any{"tutti-agent/test", version, true})
 		want(t, link.State().Server, h.addr)
 		for i := range 300 {
-			must(t, h.broker.Send(wire.Message{Type: "x", Target: "pcp://web1/agent", Data: wire.Data(strings.Repeat(fmt.Sprint(i), 1+i*i%3000))}))
+			must(t, h.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent", Data: wire.Data(strings.Repeat(fmt.Sprint(i), 1+i*i%3000))}))
 			must(t, link.Send(wire.Message{Type: wire.BlockingResponse, Target: wire.Broker, Data: wire.Data(fmt.Sprint(i))}))
 		}
 		for i := range 300 {
@@ -64,7 +64,7 @@ func TestLargeMessagesAndLimits(t *testing.T) {
 	large := wire.Data(strings.Repeat("0123456789", 150_000))
 	must(t, link.Send(wire.Message{Type: wire.BlockingResponse, Data: large}))
 	want(t, len(take(t, h.heard).Data), len(large))
-	must(t, h.broker.Send(wire.Message{Type: "x", Target: "pcp://web1/agent", Data: large}))
+	must(t, h.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent", Data: large}))
 	want(t, len(take(t, link.got).Data), len(large))
 
 	err := link.Send(wire.Message{Type: wire.BlockingResponse, Data: wire.Data(strings.Repeat("x", 3_000_000))})
@@ -80,7 +80,7 @@ func TestLargeMessagesAndLimits(t *testing.T) {
 		t.Errorf("the problem is %q", problem)
 	}
 	// The other way round this side ends it.
-	must(t, h.broker.Send(wire.Message{Type: "x", Target: "pcp://web1/agent", Data: wire.Data(strings.Repeat("x", 3_000_000))}))
+	must(t, h.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent", Data: wire.Data(strings.Repeat("x", 3_000_000))}))
 	take(t, link.connected)
 }
 
@@ -111,7 +111,7 @@ func TestFailOverAndReturn(t *testing.T) {
 	first.stop()
 	take(t, link.connected)
 	want(t, link.State().Server, second.addr)
-	must(t, second.broker.Send(wire.Message{Type: "x", Target: "pcp://web1/agent"}))
+	must(t, second.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://web1/agent"}))
 	take(t, link.got)
 
 	first = open(t, ca, first.addr, nil)

@@ -146,6 +146,13 @@ func (f *Fleet) Connected(name fleet.Certname) (job.Link, bool) {
 	return link, n.connected
 }
 
+// Detach makes it known that nothing can be sent to a node, which is connected nevertheless; with no words it can again.
+func (f *Fleet) Detach(name fleet.Certname, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[name].link.Unreachable = why
+}
+
 // Share makes it known that several agents have a node's certificate, or no more with no words for it.
 func (f *Fleet) Share(name fleet.Certname, shared string) {
 	f.mu.Lock()
@@ -192,6 +199,9 @@ func (f *Fleet) receive(name fleet.Certname, r pxp.Request) (*node, error) {
 	n := f.nodes[name]
 	if n == nil || !n.connected {
 		return nil, fault.New(fault.NotFound, "not connected")
+	}
+	if n.link.Unreachable != "" {
+		return nil, fault.New(fault.Unavailable, "%s", n.link.Unreachable)
 	}
 	if n.lost < n.manner.Loses {
 		n.lost++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -21,6 +22,8 @@ type Cluster interface {
 	Drain(ctx context.Context, id string, over time.Duration) error
 	// Self is the ID of this server.
 	Self() string
+	// Bus is what carries messages to the others.
+	Bus() bus.State
 }
 
 // servers says which servers there are.
@@ -69,7 +72,7 @@ func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Not
 }
 
 func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, error) {
-	told := api.Cluster{Answered: h.cluster.Self(), Servers: []api.ClusterServer{}, Leases: []api.ClusterLease{}}
+	told := api.Cluster{Answered: h.cluster.Self(), Servers: []api.ClusterServer{}, Leases: []api.ClusterLease{}, Bus: busOf(h.cluster.Bus())}
 	known, err := h.cluster.Servers(ctx)
 	if err != nil {
 		return told, err
@@ -96,4 +99,15 @@ func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, 
 		told.Leases = append(told.Leases, one)
 	}
 	return told, err
+}
+
+// busOf shows a bus. One within the process reaches nobody else.
+func busOf(s bus.State) api.ClusterBus {
+	switch {
+	case s.Kind != bus.NATS:
+		return api.ClusterBus{Kind: api.BusNone, State: api.BusNone}
+	case s.Up:
+		return api.ClusterBus{Kind: s.Kind, State: api.BusUp, Place: s.Place, Since: &s.Since}
+	}
+	return api.ClusterBus{Kind: s.Kind, State: api.BusDown, Since: &s.Since, Problem: s.Problem}
 }

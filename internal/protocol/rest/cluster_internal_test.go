@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -18,6 +19,7 @@ type two struct {
 	servers []lease.Server
 	leases  []lease.Lease
 	drained *string
+	bus     bus.State
 }
 
 func (c two) Drain(_ context.Context, id string, over time.Duration) error {
@@ -34,11 +36,14 @@ func (c two) Leases(context.Context) ([]lease.Lease, error) { return c.leases, n
 
 func (two) Self() string { return "a" }
 
+func (c two) Bus() bus.State { return c.bus }
+
 func TestAServerThatWasNotSeenForLongerThanALeaseIsSilent(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	drain := lease.Drain{Asked: at, Over: time.Minute}
 	h := &servers{two{
+		bus: bus.State{Kind: bus.Process, Up: true, Since: at},
 		servers: []lease.Server{
 			{ID: "a", Address: "https://a", Version: "1", Started: at, Seen: at, Silent: time.Hour}, // it answers: it is there
 			{ID: "b", Version: "2", Started: at, Seen: at, Silent: lease.Shared().TTL + 1},
@@ -56,7 +61,7 @@ func TestAServerThatWasNotSeenForLongerThanALeaseIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := api.Cluster{
-		Answered: "a",
+		Answered: "a", Bus: api.ClusterBus{Kind: "none", State: "none"},
 		Servers: []api.ClusterServer{
 			{Server: "a", State: "running", Address: "https://a", Version: "1", Roles: []string{}, StartedAt: at, SeenAt: at},
 			{Server: "b", State: "silent", Version: "2", Roles: []string{}, StartedAt: at, SeenAt: at},
@@ -102,5 +107,22 @@ func TestTheLastServerIsNotDrained(t *testing.T) {
 				t.Errorf("%v, drained %q; want %v, %q", err, drained, c.want, c.drained)
 			}
 		})
+	}
+}
+
+func TestHowABusIsShown(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		is   bus.State
+		want api.ClusterBus
+	}{
+		"alone": {bus.State{Kind: bus.Process, Up: true, Since: at}, api.ClusterBus{Kind: "none", State: "none"}},
+		"up":    {bus.State{Kind: bus.NATS, Up: true, Since: at, Place: "n:4222"}, api.ClusterBus{Kind: "nats", State: "up", Since: &at, Place: "n:4222"}},
+		"down":  {bus.State{Kind: bus.NATS, Since: at, Problem: "refused", Place: "n:4222"}, api.ClusterBus{Kind: "nats", State: "down", Since: &at, Problem: "refused"}},
+	} {
+		if diff := cmp.Diff(c.want, busOf(c.is)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/store/lease"
 )
 
@@ -21,3 +22,7 @@ func (alone) Leases(context.Context) ([]lease.Lease, error) {
 func (alone) Drain(context.Context, string, time.Duration) error { return nil }
 
 func (alone) Self() string { return "here/1" }
+
+func (alone) Bus() bus.State {
+	return bus.State{Kind: bus.NATS, Up: true, Since: time.Unix(1, 0).UTC(), Place: "nats.example.test:4222"}
+}

@@ -382,8 +382,8 @@ func TestASlowReaderHoldsUpNobody(t *testing.T) {
 			if sent > 1000 {
 				t.Fatal("100 MB were taken by nobody")
 			}
-			_ = h.broker.Send(wire.Message{Type: "x", Target: "pcp://slow/agent", Data: data})
-			must(t, h.broker.Send(wire.Message{Type: "x", Target: "pcp://quick/agent"}))
+			_ = h.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://slow/agent", Data: data})
+			must(t, h.broker.Send(t.Context(), wire.Message{Type: "x", Target: "pcp://quick/agent"}))
 			want(t, quick.hear().Type, "x")
 		}
 		want(t, h.broker.Stats().CutOff, int64(1))
@@ -400,7 +400,7 @@ func TestTheEnd(t *testing.T) {
 			nodes[name] = h.agent(t, name)
 		}
 		await(t, "all are there", func() bool { return h.broker.Stats().Connected == 3 })
-		must(t, h.broker.Send(wire.Message{Type: "last", Target: "pcp://web1/agent"}))
+		must(t, h.broker.Send(t.Context(), wire.Message{Type: "last", Target: "pcp://web1/agent"}))
 		ended := make(chan struct{})
 		go func() { h.stop(); close(ended) }()
 		want(t, nodes["web1"].hear().Type, "last")

@@ -29,7 +29,8 @@ import (
 // Check looks for what would keep a server with these settings from its start or from its work. It changes nothing.
 func Check(ctx context.Context, c settings.Config) []checkup.Finding {
 	all := append([]checkup.Finding{checkup.Goodf("settings", "data in %s, listening on %s", c.Data, c.Listen)}, cheapChecks(ctx, c)...)
-	all = append(append(append(all, clusterCheck(c)...), contentCheck(ctx, c)...), engineChecks(ctx, c)...)
+	all = append(append(append(all, clusterCheck(c)...), contentCheck(ctx, c)...), natsCheck(c)...)
+	all = append(all, engineChecks(ctx, c)...)
 	return append(all, cellCheck(ctx, c), nameCheck(ctx, c), clockCheck())
 }
 

@@ -33,6 +33,9 @@ func (c Config) Check() error {
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return Bad("database", "it must begin with postgres:// or be empty for SQLite")
 	}
+	if err := c.checkNATS(); err != nil {
+		return err
+	}
 	if err := c.checkBlobs(); err != nil {
 		return err
 	}

@@ -30,6 +30,13 @@ type Config struct {
 	BlobsCacheBytes  int64         `koanf:"blobs_cache_bytes" help:"most content of an S3 store that is kept on this server's disk, in bytes"`
 	BlobsTimeout     time.Duration `koanf:"blobs_timeout" help:"how long the S3 store may be silent"`
 
+	NATSURL         string `koanf:"nats_url" help:"NATS that servers with the same records hear of each other by: nats://HOST:PORT or tls://HOST:PORT, several with commas between; empty: none"`
+	NATSPrefix      string `koanf:"nats_prefix" help:"how all subjects of these servers begin in NATS; installations that share a NATS need one each"`
+	NATSCredentials string `koanf:"nats_credentials" help:"file with a user of NATS, as nsc writes it or one line USER:PASSWORD; read for each connection; empty: none"`
+	NATSTLSCA       string `koanf:"nats_tls_ca" help:"file with certificates (PEM) that NATS is known by; empty: those that this machine trusts"`
+	NATSTLSCert     string `koanf:"nats_tls_cert" help:"file with the certificate (PEM) that this server shows NATS; empty: none"`
+	NATSTLSKey      string `koanf:"nats_tls_key" help:"file with the key (PEM) of nats_tls_cert"`
+
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
 	OrchestratorListen    string        `koanf:"orchestrator_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that know only the orchestrator's port 8143; empty: none"`
 	RBACListen            string        `koanf:"rbac_listen" help:"a further address for the same listener, for clients of Puppet Enterprise that ask for tokens at port 4433; empty: none"`
@@ -169,6 +176,7 @@ func Default() Config {
 		BlobsPathStyle:        true,
 		BlobsCacheBytes:       10 << 30,
 		BlobsTimeout:          10 * time.Second,
+		NATSPrefix:            "tutti",
 		BrokerConnectionsNode: 1,
 		BrokerMaxMessageBytes: 64<<20 + 64<<10,
 		BrokerQueueBytes:      16 << 20,

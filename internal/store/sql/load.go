@@ -150,7 +150,7 @@ func (l *Loader) empty(ctx context.Context, schema int64) error {
 
 // filledByMigrations says whether a table has rows in a fresh database.
 func filledByMigrations(table string) bool {
-	return slices.Contains([]string{"act_end", "counters", "event_numbers", "schema_writers"}, table)
+	return slices.Contains([]string{"act_end", "counters", "event_numbers", "presence_numbers", "schema_writers"}, table)
 }
 
 // begin begins the transaction, with empty tables and without their indexes.

@@ -32,6 +32,7 @@ import (
 var (
 	_ appgraph.Store           = (*Catalogs)(nil)
 	_ broker.AttendanceStore   = (*Attendances)(nil)
+	_ broker.Roster            = (*Presence)(nil)
 	_ cas.Marks                = (*BlobMarks)(nil)
 	_ catalogue.Store          = (*Catalogue)(nil)
 	_ classify.Store           = (*Groups)(nil)

@@ -45,6 +45,7 @@ type Store struct {
 	Nodes         *Nodes
 	Memos         *Memos
 	Policies      *Policies
+	Presence      *Presence
 	Previews      *Previews
 	Queries       *Queries
 	Queue         *Queue
@@ -71,7 +72,7 @@ func newStore(b *base) *Store {
 		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b, make(chan struct{}, 1)}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
 		Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
-		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
+		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Presence: &Presence{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
 		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b}, Secrets: &Secrets{b}, Usage: &Usage{b},
 		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}

@@ -106,6 +106,17 @@ func TestEnrolments(t *testing.T) {
 	})
 }
 
+func TestRoster(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		brokertest.RunRoster(t, func(t *testing.T) broker.Roster {
+			t.Helper()
+			return open(t).Presence
+		})
+	})
+}
+
 func TestAttendances(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {

@@ -1,0 +1,1 @@
+function e(e){return e.kind===`rollback`?e.rolls_back?`roll back of ${e.rolls_back}`:`roll back`:`preview ${e.preview??``}`}export{e as t};
