@@ -124,3 +124,26 @@ func TestPuppetsErrorsHaveNoColours(t *testing.T) {
 		t.Errorf("got %q", fault.Detail(err))
 	}
 }
+
+// Who looks for an agent in a directory of its own is told to start that one.
+func TestAnAgentThatIsAwayIsNamedWithItsDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for dir, want := range map[string]string{dir: "`tutti agent run --dir " + dir + "`", Default().Dir: "`tutti agent run`"} {
+		c := Config{Dir: dir, Data: t.TempDir()}
+		if _, err := AskStatus(t.Context(), c); !fault.Is(err, fault.NotFound) || !strings.HasSuffix(fault.Detail(err), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if f := (Doctor{Config: c}).agent(t.Context()); !strings.HasSuffix(f.Found, want) {
+			t.Errorf("the doctor says %q", f.Found)
+		}
+	}
+}
+
+// Words of a directory that cannot be written name only flags that each command has.
+func TestWordsForWhatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	if text := fault.Detail(unwritable("/x", os.ErrPermission)); !strings.HasSuffix(text, "run it as root, or name a directory of your own with --dir") {
+		t.Error(text)
+	}
+}
