@@ -68,7 +68,7 @@ type NodeListRequest struct {
 	Where       string `query:"where"`       // condition in PQL, like: facts.os.family = "Debian" and latest_report_status = "failed"
 	Group       string `query:"group"`       // name or id of a group that the nodes are in
 	Environment string `query:"environment"` // of the newest facts, catalog or report
-	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
+	Status      string `query:"status"`      // of the last run: failed (also where the newest catalog does not compile), changed, unchanged, or none
 	Connected   string `query:"connected"`   // yes: nodes whose agent is connected now; no: the others; never: those of them that never had one
 	State       string `query:"state"`       // of the last run, one of the states of node.summary; commas join several
 	Order       string `query:"order"`       // name (if empty), reported (the longest ago first), state (the worst first); with a minus before it, the other way round

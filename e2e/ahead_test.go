@@ -114,7 +114,7 @@ func TestDeployedCodeReachesWhomItTouches(t *testing.T) {
 	contains(t, run.text(), web.agent.name+says, "; it applied the one it had", db.agent.name+": unchanged")
 	contains(t, s.tutti(t, "job", "show", "1"),
 		"its catalog does not compile (modules/web/manifests/init.pp:2: ", "; it applied the one it had; tutti report show ")
-	contains(t, s.tutti(t, "node", "list"), "its catalog does not compile")
+	contains(t, s.tutti(t, "node", "list"), "does not compile, ")
 	contains(t, s.tutti(t, "node", "show", web.agent.name), "Compile error", "modules/web/manifests/init.pp:2: ", "pages")
 	run = s.try(t, "run", web.agent.name, "--use-cached-catalog")
 	if run.code != 0 {

@@ -225,6 +225,9 @@ func TestJoinMakesTheFirstRun(t *testing.T) {
 	contains(t, r.err, "has joined, but the environment production has no code yet: deploy some with `tutti code deploy production DIR`")
 	s.deploy(t, "production")
 	j := newJoiner(t, s, "runs.test", "story=basic")
+	if err := os.RemoveAll(filepath.Dir(j.conf)); err != nil { // Puppet's config set does not make it
+		t.Fatal(err)
+	}
 	r = j.join(t, append(j.token(t), "--runs")...)
 	if r.code != 0 {
 		t.Fatalf("join --runs: %d\n%s", r.code, r.text())
@@ -233,6 +236,12 @@ func TestJoinMakesTheFirstRun(t *testing.T) {
 	contains(t, r.out, "first Puppet run: changed, ")
 	same(t, "files", "hello from hiera\n", j.read(t, "basic/content.txt"))
 	contains(t, s.tutti(t, "node", "list"), j.name, "changed")
+	alone := newJoiner(t, s, "alone.test")
+	r = s.try(t, append([]string{"agent", "join", s.url, "--dir", alone.dir, "--certname", alone.name, "--runs"}, alone.token(t)...)...)
+	if r.code != 0 {
+		t.Fatalf("join --runs without Puppet: %d\n%s", r.code, r.text())
+	}
+	contains(t, r.err, "Puppet was left alone, so no first run was made", "--puppet PATH", "Start the agent with `tutti agent run --dir "+alone.dir)
 
 	control := t.TempDir()
 	write(t, filepath.Join(control, "manifests/site.pp"), "fail('the powder keg blew up')\n")

@@ -148,7 +148,7 @@ func TestCachedCatalogAfterFailure(t *testing.T) {
 	const says = "its catalog does not compile (modules/web/manifests/init.pp:2: "
 	contains(t, watched.text(), a.name+": failed: "+says, "the powder keg blew up", "; it applied the one it had")
 	contains(t, s.tutti(t, "job", "show", job.ID), says, "the powder keg blew up", "; it applied the one it had; tutti report show ")
-	contains(t, s.tutti(t, "node", "list", "--where", fmt.Sprintf("certname = %q", a.name)), "cached catalog, its catalog does not compile")
+	contains(t, s.tutti(t, "node", "list", "--where", fmt.Sprintf("certname = %q", a.name)), "does not compile, ", "cached catalog")
 	contains(t, s.tutti(t, "node", "show", a.name), "cached catalog", "Compile error", "modules/web/manifests/init.pp:2: ", "the powder keg blew up")
 	contains(t, s.tutti(t, "report", "list", "--node", a.name), "with the cached catalog: it was given no other")
 }

@@ -133,6 +133,14 @@ func (c Config) Filled() Config {
 	return c
 }
 
+// dirFlag is what a command needs to find an agent that is not at the usual place; empty for the one that is.
+func (c Config) dirFlag() string {
+	if filepath.Clean(c.Dir) == defaultDir() {
+		return ""
+	}
+	return " --dir " + c.Dir
+}
+
 // ownsCertificates tells that the agent looks after the certificate: it renews it, and fetches the revocation list.
 func (c Config) ownsCertificates() bool {
 	return c.RenewShared || filepath.Dir(c.CertificateFile) == filepath.Clean(c.Dir)

@@ -333,7 +333,7 @@ func (d Doctor) actionPolicies() []Finding {
 }
 
 func (d Doctor) agent(ctx context.Context) Finding {
-	status, err := AskStatus(ctx, d.Config.Data)
+	status, err := AskStatus(ctx, d.Config)
 	switch {
 	case err != nil:
 		return Finding{Check: "agent", State: Warning, Found: fault.Detail(err), Mend: "start it, or ask for its log: journalctl -u tutti-agent"}

@@ -93,6 +93,9 @@ func TestDoctorOnPuppet(t *testing.T) {
 		"another name": {func(_ *testing.T, p *stubPuppet, _ *Config) {
 			p.settings["certname"] = "web-2"
 		}, "puppet certificate", Warning, "Puppet is configured as web-2, and this agent is web-1", "puppet config set certname web-1"},
+		"another name, and a directory of its own": {func(_ *testing.T, p *stubPuppet, c *Config) {
+			p.settings["certname"], c.Dir = "web-2", "/own"
+		}, "puppet certificate", Warning, "Puppet is configured as web-2", "`tutti agent join https://127.0.0.1:" + open + " --dir /own --puppet PATH`"},
 		"another name, and it runs": {func(_ *testing.T, p *stubPuppet, c *Config) {
 			p.settings["certname"], c.Runs = "web-2", RunsScheduled
 		}, "puppet certificate", Broken, "Puppet is configured as web-2", "--certname web-2"},

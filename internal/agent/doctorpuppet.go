@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -53,13 +52,16 @@ func (d Doctor) severity(shared bool) Verdict {
 }
 
 // again is the command that shares the agent's certificate with Puppet.
-func (d Doctor) again(n neighbour) string {
+func (d Doctor) again(n neighbour) string { return d.joinWith(n.puppet) }
+
+// joinWith is again with any Puppet; the agent at the usual place finds it.
+func (d Doctor) joinWith(puppet string) string {
 	command := "tutti agent join"
 	if servers := d.Config.primaries(); len(servers) > 0 {
 		command += " " + servers[0]
 	}
-	if filepath.Clean(d.Config.Dir) != defaultDir() {
-		command += " --dir " + d.Config.Dir + " --puppet " + n.puppet
+	if dir := d.Config.dirFlag(); dir != "" {
+		command += dir + " --puppet " + puppet
 	}
 	return command
 }
@@ -69,10 +71,14 @@ func (d Doctor) neighbourCertificate(id *Identity, n neighbour, shared bool) Fin
 	const check = "puppet certificate"
 	name := string(id.Name())
 	if is := n.is["certname"]; is != name {
+		mend := fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name, d.Config.CertificateFile, is)
+		if !shared && d.Config.dirFlag() != "" {
+			mend += "; or give the agent a Puppet of its own: `" + d.joinWith("PATH") + "`"
+		}
 		return Finding{
 			Check: check, State: d.severity(shared),
 			Found: fmt.Sprintf("Puppet is configured as %s, and this agent is %s: the server sees two nodes", is, name),
-			Mend:  fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name, d.Config.CertificateFile, is),
+			Mend:  mend,
 		}
 	}
 	if shared {

@@ -86,13 +86,20 @@ func (j Join) Run(ctx context.Context) (Joined, error) {
 	if err := j.good(ctx, ca, list, &mine); err != nil {
 		return Joined{}, err
 	}
+	trusted, err := exists(j.at.ca)
+	if err != nil {
+		return Joined{}, err
+	}
 	if err := j.keep(mine, text); err != nil {
 		return Joined{}, err
 	}
 	if mine.leaf == nil {
 		if mine.leaf, err = j.obtain(ctx, ca, mine.key); err != nil {
-			if fault.Is(err, fault.Conflict) && mine.keyText != nil && !mine.moved {
-				_ = os.Remove(j.at.key) // no request is there for the key: nothing is to be left behind
+			if fault.Is(err, fault.Conflict) && mine.keyText != nil && !mine.moved { // no request is there for the key: nothing is to be left behind
+				_ = os.Remove(j.at.key)
+				if !trusted {
+					_ = os.Remove(j.at.ca)
+				}
 			}
 			return Joined{}, err
 		}
@@ -206,7 +213,7 @@ func (j Join) trust(ctx context.Context) ([]*x509.Certificate, []byte, error) {
 			return nil, nil, err
 		}
 		if err := proven(bundle, sum); err != nil && len(kept) > 0 {
-			return nil, nil, j.foreign(from, bundle[0])
+			return j.distrust(ctx, from, bundle[0])
 		} else if err != nil {
 			return nil, nil, err
 		}
@@ -216,13 +223,26 @@ func (j Join) trust(ctx context.Context) ([]*x509.Certificate, []byte, error) {
 			return nil, nil, fault.New(fault.Invalid, "the CA's certificates: %s", fault.Detail(err))
 		}
 		if !slices.ContainsFunc(bundle, given[0].Equal) {
-			return nil, nil, j.foreign(from, bundle[0])
+			return j.distrust(ctx, from, bundle[0])
 		}
 	case len(kept) == 0 && len(j.CA) == 0:
 		return nil, nil, fault.New(fault.Invalid, "nothing proves that %s is your server. Its CA has the fingerprint\n  %s\nCompare that with what `tutti ca token` prints on the server, and give it with --ca-fingerprint",
 			j.Server.Host, fingerprint(bundle[0]))
 	}
 	return bundle, text, nil
+}
+
+// distrust is what becomes of an earlier CA that what was given speaks against. The agent's own without a certificate is left of a join that came
+// to nothing, and counts no more; else the node belongs to another fleet.
+func (j Join) distrust(ctx context.Context, from string, ca *x509.Certificate) ([]*x509.Certificate, []byte, error) {
+	own := ownPlaces(j.Dir)
+	if joined, err := exists(own.certificate); from != own.ca || joined || err != nil {
+		return nil, nil, errors.Join(err, j.foreign(from, ca))
+	}
+	if err := os.Remove(from); err != nil {
+		return nil, nil, unwritable(from, err)
+	}
+	return j.trust(ctx)
 }
 
 // foreign is that a node has another fleet's CA.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -53,7 +54,7 @@ func puppetSays(ctx context.Context, puppet string, args ...string) (string, err
 	if err != nil {
 		why := err.Error()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
-			why = strings.TrimSpace(string(exit.Stderr))
+			why = strings.TrimSpace(puppetenv.Plain(string(exit.Stderr)))
 		}
 		return "", fault.New(fault.Unavailable, "%s %s: %.300s", puppet, strings.Join(args, " "), why)
 	}

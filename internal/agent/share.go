@@ -55,9 +55,14 @@ func (n neighbour) places(name fleet.Certname) places {
 	}
 }
 
-// makeDirs makes the directories of places as Puppet does. Those that it needs besides it makes itself.
+// makeDirs makes the directories of places as Puppet does, and that of its configuration file, which `puppet config set` does not make. The others
+// that it needs it makes itself.
 func (n neighbour) makeDirs(o *owner) error {
-	return errors.Join(makeDirAs(n.is["ssldir"], 0o771, o), makeDirAs(n.is["certdir"], 0o755, o), makeDirAs(n.is["privatekeydir"], 0o750, o))
+	var err error
+	if config := n.is["config"]; config != "" {
+		err = makeDirAs(filepath.Dir(config), 0o755, nil)
+	}
+	return errors.Join(err, makeDirAs(n.is["ssldir"], 0o771, o), makeDirAs(n.is["certdir"], 0o755, o), makeDirAs(n.is["privatekeydir"], 0o750, o))
 }
 
 // fits refuses a neighbour whose settings or certificates are of another fleet, before anything is changed.

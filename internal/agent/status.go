@@ -161,21 +161,22 @@ func (d *statusSocket) answer(c net.Conn) {
 	}
 }
 
-// AskStatus asks the agent that runs on a data directory; NotFound if none does.
-func AskStatus(ctx context.Context, data string) (Status, error) { return ask(ctx, data, askStatus) }
+// AskStatus asks the agent that runs with these settings; NotFound if none does.
+func AskStatus(ctx context.Context, c Config) (Status, error) { return ask(ctx, c, askStatus) }
 
 // AskFacts has it submit the node's facts now, and returns how it stands before.
-func AskFacts(ctx context.Context, data string) (Status, error) { return ask(ctx, data, askFacts) }
+func AskFacts(ctx context.Context, c Config) (Status, error) { return ask(ctx, c, askFacts) }
 
-func ask(ctx context.Context, data, line string) (Status, error) {
+func ask(ctx context.Context, config Config, line string) (Status, error) {
 	var s Status
+	data := config.Data
 	path := filepath.Join(data, socketName)
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if errors.Is(err, fs.ErrPermission) {
 		return s, fault.New(fault.Denied, "%s may be read by its owner only; run this as the user that the agent runs as", path)
 	}
 	if err != nil {
-		return s, fault.Wrap(fault.NotFound, err, "no agent runs on %s; start it with `tutti agent run`", data)
+		return s, fault.Wrap(fault.NotFound, err, "no agent runs on %s; start it with `tutti agent run%s`", data, config.dirFlag())
 	}
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(statusTime))

@@ -50,9 +50,9 @@ func writeAs(path string, content []byte, mode fs.FileMode, o *owner) error {
 
 // unwritable words what the system says about a file or directory.
 func unwritable(path string, err error) error {
-	hint := "make room, or name another directory with --dir and --data"
+	hint := "make room, or name another directory with --dir"
 	if errors.Is(err, fs.ErrPermission) {
-		hint = "run it as root, or name directories of your own with --dir and --data"
+		hint = "run it as root, or name a directory of your own with --dir"
 	}
 	return fault.Wrap(fault.Invalid, err, "%s cannot be written: %v; %s", path, cause(err), hint)
 }

@@ -33,9 +33,9 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 		if err != nil {
 			return err
 		}
-		status, err := agent.AskStatus(ctx, config.Data)
+		status, err := agent.AskStatus(ctx, config)
 		if err == nil && in.now {
-			status, err = submitNow(ctx, config.Data, in.wait)
+			status, err = submitNow(ctx, config, in.wait)
 		}
 		if err != nil {
 			return err
@@ -45,8 +45,8 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 }
 
 // submitNow orders a submission and waits until a server has taken it.
-func submitNow(ctx context.Context, data string, limit time.Duration) (agent.Status, error) {
-	before, err := agent.AskFacts(ctx, data)
+func submitNow(ctx context.Context, config agent.Config, limit time.Duration) (agent.Status, error) {
+	before, err := agent.AskFacts(ctx, config)
 	if err != nil {
 		return before, err
 	}
@@ -67,7 +67,7 @@ func submitNow(ctx context.Context, data string, limit time.Duration) (agent.Sta
 			return before, &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", print.Duration(limit), why), Err: api.ErrUnreachable}
 		case <-tick.C:
 		}
-		status, err := agent.AskStatus(ctx, data)
+		status, err := agent.AskStatus(ctx, config)
 		if err == nil && status.Facts.Number > before.Facts.Number {
 			return status, nil
 		}

@@ -38,7 +38,7 @@ command again when Puppet is installed, and it gets the certificate.
 
 agent.yaml in the directory holds the settings. Running the command again is safe: what is there is used.
 
-With --runs the first Puppet run is made at once, and the agent applies the node's catalog every half hour from then on (run_interval
+With --runs the first Puppet run is made at once, unless Puppet is left alone, and the agent applies the node's catalog every half hour from then on (run_interval
 in agent.yaml), and while the server is away. Without it Puppet runs only when it is ordered to, or by a service of its own: two
 schedules would be one too many.
 
@@ -171,6 +171,9 @@ func joinNode(ctx context.Context, c *call, f joinFlags) (agent.Joined, error) {
 		c.hint("Puppet is not installed, so the agent alone has joined. When it is installed, run `%s` again: Puppet gets the certificate then. "+
 			"Debian: apt-get install puppet-agent, or openvox-agent from OpenVox's packages", withDir("tutti agent join "+address.String(), dir))
 	}
+	if f.runs && puppet == "" && !absent {
+		c.hint("%s", f.withoutRun())
+	}
 	if !f.runs || puppet == "" {
 		return result, nil
 	}
@@ -181,6 +184,17 @@ func joinNode(ctx context.Context, c *call, f joinFlags) (agent.Joined, error) {
 	run, err := agent.RunFirst(ctx, puppet, c.coloured(c.system.animates()), c.system.Err)
 	result.Run = &run
 	return result, err
+}
+
+// withoutRun is why --runs made no first run where Puppet is installed, and how there is one.
+func (f joinFlags) withoutRun() string {
+	switch {
+	case f.puppet:
+		return "No first run was made: make it yourself with `puppet agent -t`"
+	case f.noPuppet:
+		return "Puppet was left alone, so no first run was made; join again without --no-puppet to share the certificate with it"
+	}
+	return "Puppet was left alone, so no first run was made: an agent in a directory of its own shares only the Puppet that --puppet PATH names"
 }
 
 // neighbour is the Puppet of this node that the agent shares its certificate with; empty: it is left alone. The agent that is not at its usual

@@ -31,7 +31,7 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 		if err != nil {
 			return err
 		}
-		status, err := awaitAgent(ctx, config.Data, in.wait)
+		status, err := awaitAgent(ctx, config, in.wait)
 		if err != nil {
 			return err
 		}
@@ -44,12 +44,12 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 }
 
 // awaitAgent asks until the agent is connected, or the time is over; then the last answer counts.
-func awaitAgent(ctx context.Context, data string, limit time.Duration) (agent.Status, error) {
+func awaitAgent(ctx context.Context, config agent.Config, limit time.Duration) (agent.Status, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	end := time.Now().Add(limit)
 	for {
-		status, err := agent.AskStatus(ctx, data)
+		status, err := agent.AskStatus(ctx, config)
 		if err == nil && status.Connection.Connected || time.Now().After(end) || fault.Of(err) == fault.Denied {
 			return status, err
 		}

@@ -23,14 +23,14 @@ var catalogStatus = verb[catalogStatusInput]{
 	use: "status", short: "Count the nodes that have applied the catalog that they may have, and name the others",
 	prints: aList,
 	long: `Count the nodes that have applied the catalog that they may have (current), that applied what they had before (behind), that applied
-a catalog that they were not given here (foreign), and that did not say yet (unknown); and those whose last run failed. Nodes with which
-anything of this is wrong are named. Deactivated nodes are left out.`,
+a catalog that they were not given here (foreign), and that did not say yet (unknown); those whose last run failed; and those whose newest
+catalog does not compile. Nodes with which anything of this is wrong are named. Deactivated nodes are left out.`,
 	example: "  tutti catalog status\n  tutti catalog status --group 'Web servers' --exit-code",
 	flags: func(f flagSet, in *catalogStatusInput) {
 		f.StringVar(&in.request.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.request.Group, "group", "", "only nodes in this group (name or id)")
 		f.StringVarP(&in.request.Environment, "environment", "e", "", "only nodes of this environment")
-		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
+		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if a node is not current, its last run failed, or its newest catalog does not compile")
 		f.completes("where", completeCondition)
 		f.completes("group", completeGroup)
 	},
@@ -67,12 +67,14 @@ func deliveries(ctx context.Context, a *app, request api.NodeListRequest) (nodes
 	return nodes, err
 }
 
-// isGreen says that a node has applied what it may have, and that its last run did not fail.
-func isGreen(n api.Node) bool { return n.Delivery.State == "current" && n.Status != "failed" }
+// isGreen says that a node has applied what it may have, that its last run did not fail, and that its newest catalog compiles.
+func isGreen(n api.Node) bool {
+	return n.Delivery.State == "current" && n.Status != "failed" && n.CompileError == nil
+}
 
 // deliveryCounts is how nodes stand, in a line.
 func deliveryCounts(nodes []api.Node) string {
-	counts, released, failed := map[string]int{}, 0, 0
+	counts, released, failed, broken := map[string]int{}, 0, 0, 0
 	for _, n := range nodes {
 		counts[n.Delivery.State]++
 		if n.Delivery.Mode == "released" {
@@ -81,12 +83,22 @@ func deliveryCounts(nodes []api.Node) string {
 		if n.Status == "failed" {
 			failed++
 		}
+		if n.CompileError != nil {
+			broken++
+		}
 	}
 	words := make([]string, len(deliveryStates))
 	for i, state := range deliveryStates {
 		words[i] = fmt.Sprintf("%d %s", counts[state], state)
 	}
-	return fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", fault.Count(len(nodes), "node"), released, strings.Join(words, ", "), fault.Count(failed, "node"))
+	text := fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", fault.Count(len(nodes), "node"), released, strings.Join(words, ", "), fault.Count(failed, "node"))
+	switch broken {
+	case 0:
+		return text
+	case 1:
+		return text + "; 1 does not compile"
+	}
+	return fmt.Sprintf("%s; %d do not compile", text, broken)
 }
 
 func deliveryTable() print.Table[api.Node] {

@@ -43,7 +43,7 @@ leaves them out.`,
 		f.StringVar(&in.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
 		f.StringVarP(&in.Environment, "environment", "e", "", "only nodes of this environment")
-		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
+		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none; failed also where the newest catalog does not compile")
 		f.StringVar(&in.State, "state", "", "only nodes whose last run was failed, corrective, changed, pending, unchanged or none; commas join several")
 		f.StringVar(&in.Order, "order", "", "order: name, reported (the longest ago first) or state (the worst first); -reported and the like turn it round")
 		connection := func(flag, word, usage string) {
@@ -121,9 +121,13 @@ func clientOf(n api.Node) string {
 	return ""
 }
 
-// nodeStatus is the word for a node's last run.
+// nodeStatus is the word for a node's last run. That its catalog does not compile comes first: it is worse than what any run of an older one was, and
+// the end of a narrow cell is cut.
 func nodeStatus(n api.Node) string {
 	words := []string{first(n.Status, neverRun(n))}
+	if n.CompileError != nil {
+		words = []string{"does not compile", words[0]}
+	}
 	switch {
 	case n.Pending > 0:
 		words = append(words, wouldChange(n.Pending))
@@ -135,9 +139,6 @@ func nodeStatus(n api.Node) string {
 	}
 	if n.Certificate != "" {
 		words = append(words, "certificate "+n.Certificate)
-	}
-	if n.CompileError != nil {
-		words = append(words, "its catalog does not compile")
 	}
 	if n.Corrective {
 		words = append(words, "corrective")

@@ -31,7 +31,8 @@ func TestWordsForRuns(t *testing.T) {
 		"web-1: unchanged, 3 would change": runLine(api.JobRun{
 			Node: "web-1", State: "succeeded", Reason: "Puppet ran", Puppet: &api.JobRunPuppet{Status: "unchanged", Pending: 3},
 		}),
-		"unchanged, its catalog does not compile":                   nodeStatus(api.Node{Status: "unchanged", CompileError: broken}),
+		"does not compile, unchanged, cached catalog":               nodeStatus(api.Node{Status: "unchanged", CachedCatalog: true, CompileError: broken}),
+		"does not compile, no report":                               nodeStatus(api.Node{CompileError: broken}),
 		"unchanged, with the cached catalog: it was given no other": reportStatus(api.Report{Status: "unchanged", CachedCatalog: "on_failure", Noop: true}),
 		"web-1: failed: its catalog does not compile (web.pp:12: x); it applied the one it had": runLine(api.JobRun{
 			Node: "web-1", State: "failed", Reason: "its catalog does not compile (web.pp:12: x); it applied the one it had",

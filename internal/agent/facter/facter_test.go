@@ -46,6 +46,7 @@ func TestProgramsThatFail(t *testing.T) {
 		change       func(*facter.Config)
 	}{
 		"it fails":        {script: "echo one >&2; echo the last word >&2; exit 3", want: "exit status 3: the last word"},
+		"in red":          {script: `printf '\033[1;31mError: the last word\033[0m\n' >&2; exit 1`, want: "exit status 1: Error: the last word"},
 		"no facts":        {script: "echo nothing", want: "prints no facts"},
 		"half of them":    {script: `printf '{"name":"web-1","values":{"a":'`, want: "cut off"},
 		"too much":        {script: "while :; do echo 12345678901234567890; done", want: "more than 1000 bytes", change: func(c *facter.Config) { c.MaxBytes = 1000 }},

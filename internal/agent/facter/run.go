@@ -42,7 +42,8 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	group.Own(cmd)
 	err = cmd.Run()
 	what := "puppet " + args[0] + " " + args[1]
-	if text := noise.String(); text != "" {
+	text := puppetenv.Plain(noise.String())
+	if text != "" {
 		f.Log.DebugContext(ctx, "puppet wrote to standard error", "command", what, "text", text)
 	}
 	switch {
@@ -53,7 +54,7 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	case limited.Err() != nil:
 		return "", fault.New(fault.Unavailable, "%s took longer than %s and was ended; a custom fact may hang", what, f.Timeout)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it left in the background was cut off
-		return "", fault.Wrap(fault.Unavailable, err, "%s: %v: %.300s", what, err, lastLine(noise.String()))
+		return "", fault.Wrap(fault.Unavailable, err, "%s: %v: %.300s", what, err, lastLine(text))
 	}
 	return out.String(), nil
 }

@@ -2,11 +2,11 @@ package puppetrun
 
 import (
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -56,10 +56,8 @@ func (c *complaints) text() string {
 			text = whole
 		}
 	}
-	return strings.ToValidUTF8(colours.ReplaceAllString(text, ""), "\uFFFD")
+	return strings.ToValidUTF8(puppetenv.Plain(text), "\uFFFD")
 }
-
-var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // into puts them into the results of a run that failed.
 func (c *complaints) into(r *pxp.PuppetResults) {

@@ -19,7 +19,7 @@ func colourOf(state string) string {
 	}
 	switch word {
 	case "failed", "failure", "errored", "error", "broken", "revoked", "expired", "refused", "denied", "deny", "timed", "timed_out", "killed", "lost", "held",
-		"differs", "interrupted", "missing", "alarm", "aborted", "unreachable":
+		"differs", "interrupted", "missing", "alarm", "aborted", "unreachable", "does": // "does not compile"
 		return red
 	case "changed", "succeeded", "success", "ok", "signed", "done", "active", "equal", "yes", "ready", "current", "released", "good":
 		return green

@@ -103,6 +103,11 @@ func TestCountsAreTheListsRows(t *testing.T) {
 	if got := b.listed(t, url.Values{"state": {"failed,none"}}); !slices.Equal(got, []string{"bad-1", "never-1", "web-1"}) {
 		t.Errorf("two states: %q", got)
 	}
+	for query, want := range map[string][]string{"": {"bad-1", "web-1"}, "failed,none": {"bad-1", "web-1"}, "pending": nil} { // web-1's last run changed something
+		if got := b.listed(t, url.Values{"status": {"failed"}, "state": {query}}); !slices.Equal(got, want) {
+			t.Errorf("status failed, state %q: %q", query, got)
+		}
+	}
 }
 
 // An order holds over all pages, whatever their size; backwards, equal ones stay in the order of names.

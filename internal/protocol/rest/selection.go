@@ -118,6 +118,9 @@ func (h *selector) selection(ctx context.Context, permission fleet.Permission, r
 	if s.states, err = runStates(request.State); err != nil {
 		return s, err
 	}
+	if s.status == "failed" && (len(s.states) == 0 || slices.Contains(s.states, "failed")) {
+		s.status, s.states = "", []string{"failed"} // also those whose newest catalog does not compile
+	}
 	if request.Environment != "" {
 		if s.environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
 			return s, err
