@@ -102,9 +102,9 @@ func openJoint(t *testing.T, id, database, nats string) *joint {
 	}
 	running := start(context.WithoutCancel(t.Context()), stage{
 		"relay": p.relay.Run, "seats": p.broker.RunSeats, "broker": p.broker.Run, "answers": p.jobs.Run, "events": p.events.Run, "register": p.register.Run,
-		"roll": func(ctx context.Context) error {
-			return lease.Attend(ctx, j.roll, lease.Server{ID: id, Address: "https://" + id, Version: "1"}, lease.Shared().Renew, p.log.Logger)
-		},
+		"roll": lease.Attendance{
+			Roll: j.roll, Server: lease.Server{ID: id, Address: "https://" + id, Version: "1"}, Every: lease.Shared().Renew, Log: p.log.Logger,
+		}.Run,
 	})
 	t.Cleanup(func() {
 		if err := running.stop(nil); err != nil {
