@@ -36,7 +36,8 @@ func TestLayoutsOfMCollective(t *testing.T) {
 	puppet := []action.Answer{
 		{Node: "a", Data: []byte(`{"enabled": true, "applying": false, "daemon_present": true, "idling": true, "status": "idling", "message": "Currently idling"}`)},
 		{Node: "b", Data: []byte(`{"enabled": false, "applying": false, "daemon_present": false, "idling": false, "status": "stopped"}`)},
-		{Node: "c", Code: action.Silent}, {Node: "d", Code: action.Aborted},
+		{Node: "c", Code: action.Silent},
+		{Node: "d", Code: action.Aborted},
 	}
 	services := used()
 	services.all = []action.Answer{

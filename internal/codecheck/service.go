@@ -37,7 +37,8 @@ type Parser interface {
 type Fleet interface {
 	// Standings is compile.Wants'.
 	Standings(ctx context.Context, env fleet.Environment) ([]compile.Standing, error)
-	compile.Breakages
+	// Broken is compile.Breakages'.
+	Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error)
 	// ClassesOf names the classes of the nodes' newest catalogs: nodes with the same classes have the same name. Nodes
 	// without a catalog are left out. There are at most inventory.MaxNamed nodes.
 	ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error)
