@@ -143,7 +143,7 @@ func TestTwoServersShareTheWork(t *testing.T) {
 	f.checked(t, a)
 	b.startFor(t)
 	first, second := idOf(t, a), idOf(t, b)
-	f.follows(t, a, "Start them", map[string]string{"pup-1/1a2b3c4d": first, "pup-2/5e6f7a8b": second})
+	f.follows(t, a, "Start them", map[string]string{"pup-1/1a2b3c4d": min(first, second), "pup-2/5e6f7a8b": max(first, second)}) // they are listed by name
 
 	// Content, and who may do what.
 	a.deploy(t, "production")
