@@ -70,7 +70,7 @@ var ranks = map[string]int{
 	"internal/store/lease":      10,
 	"internal/store/usage":      10,
 	"internal/task":             10,
-	"internal/task/datatype":    9, // tasks are checked with it
+	"internal/task/datatype":    9,  // tasks are checked with it
 	"internal/inventory/chart":  11, // it draws what the inventory knows
 	// flows: may import cores
 	"internal/checkin":              12,

@@ -244,10 +244,9 @@ func (f *several) certificates(t *testing.T, a, b *server) {
 	for _, s := range []*server{a, b} {
 		opensslSays(t, s, map[*node]string{good.at(s): ": OK", bad.at(s): ": OK"})
 	}
-	channels := map[*server]*pcp{}
-	for _, s := range []*server{a, b} {
-		channels[s] = bad.at(s).pcp(t, "", "/pcp2/agent", wire.V2)
-	}
+	worse := signedAt(t, a, b, "worse.test") // one node for each server: who connects to the other one leaves the first
+	channels := map[*server]*pcp{a: worse.at(a).pcp(t, "", "/pcp2/agent", wire.V2), b: bad.at(b).pcp(t, "", "/pcp2/agent", wire.V2)}
+	a.tutti(t, "ca", "revoke", worse.name)
 	a.tutti(t, "ca", "revoke", bad.name)
 	revoked := time.Now()
 	for s, channel := range channels {

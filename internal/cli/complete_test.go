@@ -55,7 +55,7 @@ func TestEverythingIsCompletedOrSaysWhyNot(t *testing.T) {
 			count(completionOf(cmd, word), cmd.CommandPath()+" "+word)
 		}
 		eachFlag(cmd, func(flag *pflag.Flag) {
-			if flag.Value.Type() == "bool" || flag.Name == "help" {
+			if flag.Value.Type() == "bool" || flag.Value.Type() == "boolfunc" || flag.Name == "help" {
 				return
 			}
 			if _, there := cmd.GetFlagCompletionFunc(flag.Name); !there {

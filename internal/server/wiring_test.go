@@ -19,6 +19,10 @@ var wired = []string{
 var mayBeNil = map[string]string{
 	"compile.Warmer.drop":                        "it is there while something is warmed",
 	"pki.Authority.Requests.cfg.Autosign.Decide": "there is a program if the setting autosign names one",
+	"pki.Authority.Requests.cfg.Shared":          "a server that is alone shares nothing; the next three are the same",
+	"pki.Authority.Revocations.shared":           "as above",
+	"pki.Authority.Server.revocations.shared":    "as above",
+	"pki.Authority.shared":                       "as above",
 }
 
 // A port that is left out does nothing, and says nothing: nodes are all in live mode, there are no groups, nothing is told. So

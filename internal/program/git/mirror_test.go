@@ -103,7 +103,7 @@ func TestATreeIsCheckedOutAgain(t *testing.T) {
 	write(t, filepath.Join(dir, "n"), "3")
 	run(t, dir, "rm", "--quiet", "-r", "gone")
 	write(t, filepath.Join(dir, "gone"), "now a file")
-	if err := errors.Join(os.Chmod(filepath.Join(dir, "script"), 0o755), os.Symlink("n", filepath.Join(dir, "link"))); err != nil { //nolint:gosec // it is to be executable
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "script"), 0o755), os.Symlink("n", filepath.Join(dir, "link"))); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, dir)
