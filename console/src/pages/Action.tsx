@@ -12,10 +12,10 @@ import { Answers, type Standing } from './actions/Answers';
 import { folded } from './actions/fold';
 import { Crumbs } from './Crumbs';
 import type { Field } from './tasks/types';
-import { useForm, useGiven } from './work/form';
-import { InputFields, inputWords, lacks, type Input } from './work/Inputs';
-import { OrderDialog } from './work/OrderDialog';
-import { chosenIn, TargetFields, targetsOf } from './work/targets';
+import { useForm, useGiven } from './order/form';
+import { InputFields, inputWords, lacks, type Input } from './order/Inputs';
+import { OrderDialog } from './order/OrderDialog';
+import { chosenIn, TargetFields, targetsOf } from './order/targets';
 
 /** A module of nodes, and one of its actions. Another one is another page. */
 export function ActionPage() {

@@ -7,7 +7,7 @@ import { Find } from '../ui/filters';
 import { Checkbox, Group, SegmentedControl, Text } from '../ui/kit';
 import { Coming, CommandLine, Empty, Failure, Page, State } from '../ui/parts';
 import { commandLine, count, many, visible } from '../ui/words';
-import { targetsOf } from './work/targets';
+import { targetsOf } from './order/targets';
 
 const Calls = lazy(() => import('./actions/Calls'));
 

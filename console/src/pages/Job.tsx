@@ -31,7 +31,7 @@ import {
 import { commandLine, count, duration, many, titleOf, visible, wordOf } from '../ui/words';
 import { Crumbs } from './Crumbs';
 import { ListOf } from './ListOf';
-import { formOf } from './work/again';
+import { formOf } from './order/again';
 
 const over = ['finished', 'failed', 'stopped'];
 

@@ -3,7 +3,7 @@ import type { JobTargets } from '../api/client';
 import { useMay } from '../data/session';
 import { Checkbox, IconPlayerPlay, useDisclosure } from '../ui/kit';
 import { ActButton } from '../ui/parts';
-import { OrderDialog } from './work/OrderDialog';
+import { OrderDialog } from './order/OrderDialog';
 
 /** A button that runs Puppet on nodes: it shows which ones first, and orders only if they are still the same. */
 export function RunButton({ targets, words, disabled }: { targets: JobTargets; words: string[]; disabled?: boolean }) {

@@ -20,10 +20,10 @@ import { Crumbs } from './Crumbs';
 import { JobTable } from './Jobs';
 import { elsewhere } from './Tasks';
 import { fieldOf } from './tasks/types';
-import { useForm, useGiven } from './work/form';
-import { InputFields, inputWords, lacks, type Input } from './work/Inputs';
-import { OrderDialog } from './work/OrderDialog';
-import { chosenIn, TargetFields } from './work/targets';
+import { useForm, useGiven } from './order/form';
+import { InputFields, inputWords, lacks, type Input } from './order/Inputs';
+import { OrderDialog } from './order/OrderDialog';
+import { chosenIn, TargetFields } from './order/targets';
 
 /** A task: a form made of what it says of itself, what it is, and where it was run. Another task is another page. */
 export function TaskPage() {

@@ -7,7 +7,7 @@ import { Checkbox, Group, Text } from '../ui/kit';
 import { Coming, CommandLine, Empty, Failure, Page, State } from '../ui/parts';
 import { commandLine, count, flags, many, visible } from '../ui/words';
 import { EnvironmentChoice } from './change/Environment';
-import { targetsOf } from './work/targets';
+import { targetsOf } from './order/targets';
 
 const columns = (taken: Record<string, string | undefined>): Column<Task>[] => [
   {
