@@ -79,8 +79,18 @@ soak-truth8: puppet8-root ## the same on Puppet 8: every second repository with 
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_COUNT=$(or $(COUNT),100) TUTTI_STEPS=$(or $(STEPS),4) CGO_ENABLED=0 \
 	$(GO) test -timeout 24h $(ON_PUPPET8) -v -run TestCatalogsArePlainPuppets ./internal/server
 
+soak-cluster: test-deps build $(BIN)/versitygw ## three servers, PostgreSQL, NATS and S3 in a network of their own: FAULTS (200) of them from SEED, with NODES (300) simulated nodes
+	TUTTI_CHAOS_SEED=$(or $(SEED),1) TUTTI_CHAOS_FAULTS=$(or $(FAULTS),200) TUTTI_CHAOS_NODES=$(or $(NODES),300) \
+	CGO_ENABLED=0 $(GO) test -trimpath -timeout 24h -count=1 -v -run TestChaosOfServers ./e2e
+
+test-upgrade: test-deps build $(BIN)/versitygw ## two servers of the version before, built from its commit, are brought to this one, one by one
+	$(GO) test -tags soak -timeout 30m -count=1 -v -run TestRollingUpgrade ./e2e
+
 soak-stories: test-deps build ## stories that are too long for the suite: chaos of catalogs over 200 nodes, with the race detector
 	CGO_ENABLED=1 $(GO) test $(RACE) -tags soak -timeout 60m -count=$(or $(COUNT),1) -v -run TestChaosOfCatalogs ./e2e
+
+test-cluster: test-deps build $(BIN)/versitygw ## the stories again, each with three servers behind HAProxy in the place of its one
+	TUTTI_E2E=cluster CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 180m ./e2e
 
 quick: $(BIN)/versitygw ## the tests without the race detector, and without those that wait for Ruby and real agents
 	$(GO) test -timeout 5m $$($(GO) list ./... | grep -vE '$(WAITING)')
@@ -166,8 +176,15 @@ bench-console: build test-deps console-deps ## the console in Chromium with 10 0
 bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 changed, besides the compiles
 	$(GO) run ./bench/deploy $(if $(FILES),-files $(FILES))
 
-bench-backup: build ## a backup of 10 000 nodes (NODES=n), another one, verify, restore; how long facts wait meanwhile
-	$(GO) run ./bench/backup $(if $(NODES),-nodes $(NODES))
+bench-backup: build $(BIN)/versitygw ## a backup of 10 000 nodes (NODES=n), another one, verify, restore, a move to PostgreSQL and S3 and back (ARGS="-only move"); how long facts wait meanwhile
+	$(GO) run ./bench/backup $(if $(NODES),-nodes $(NODES)) $(ARGS)
+
+bench-cluster: bench-deps test-deps build $(BIN)/versitygw ## three servers against one, and what else is measured on SQLite with the records in PostgreSQL (NODES=n: of fleet and queries)
+	$(GO) run ./bench/cluster
+	$(GO) run ./bench/ingest -only tutti,tutti-postgres,puppetdb -out bench/out/postgres
+	$(GO) run ./bench/query $(if $(NODES),-nodes $(NODES)) -out bench/out/postgres
+	$(GO) run ./bench/jobs -postgres -out bench/out/postgres
+	$(GO) run ./bench/fleet -postgres $(if $(NODES),-nodes $(NODES)) -out bench/out/postgres
 
 bench-blobs: $(BIN)/versitygw ## content in a directory, in an S3 store on this machine, and in that without a cache
 	@mkdir -p bench/out
@@ -212,7 +229,7 @@ console: $(CONSOLE_READY) ## build the console's pages into internal/protocol/co
 console-check: $(CONSOLE_READY) ## the console's linters, types and unit tests
 	cd console && npm run --silent lint && npm run --silent typecheck && npm run --silent test
 
-screenshots: test-deps console-deps build ## pictures of the console's pages in bin/screenshots, at three widths and in both themes
+screenshots: test-deps console-deps build ## pictures of the console's pages in bin/screenshots, at three widths and in both themes (PAGES='node release' for some)
 	$(GO) test ./e2e -run 'TestScreenshots$$' -count=1 -tags screenshots -timeout 15m
 
 generate: $(CONSOLE_READY) ## write docs/reference, and the console's types of the API, anew
@@ -227,7 +244,7 @@ verify: generate console ## fail if generated files or go.mod are not what is co
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
-.PHONY: quick race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
-.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-blobs bench-console bench-go lint
+.PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories soak-cluster
+.PHONY: quick test-cluster test-upgrade race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
+.PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-cluster bench-blobs bench-console bench-go lint
 .PHONY: fmt generate verify check man release console console-deps console-check screenshots

@@ -68,12 +68,14 @@ var ranks = map[string]int{
 	"internal/rbac":             10,
 	"internal/store/backup":     10,
 	"internal/store/lease":      10,
+	"internal/store/move":       11, // rows travel as in backups
 	"internal/store/usage":      10,
 	"internal/task":             10,
 	"internal/task/datatype":    9,  // tasks are checked with it
 	"internal/inventory/chart":  11, // it draws what the inventory knows
 	// flows: may import cores
 	"internal/checkin":              12,
+	"internal/checkin/near":         13, // it stands before a checkin
 	"internal/code/source":          12,
 	"internal/codecheck":            12,
 	"internal/codecheck/groupcheck": 12,
@@ -84,6 +86,7 @@ var ranks = map[string]int{
 	"internal/job/submit":           12,
 	"internal/job/schedule":         13, // it submits
 	"internal/action/supply":        12,
+	"internal/event/trace":          13, // it stands before releases, too
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":         20,
 	"internal/compiler/worktree":     20,
@@ -104,6 +107,7 @@ var ranks = map[string]int{
 	"internal/protocol/websocket":    20,
 	"internal/store/blobdir":         20,
 	"internal/store/blobs3":          20,
+	"internal/store/local":           20,
 	"internal/store/sql":             20,
 	"internal/store/sql/query":       19, // questions become statements in it
 	"internal/protocol/orchestrator": 20,

@@ -14,6 +14,9 @@ import (
 	"testing"
 )
 
+// tried is a version that no release has.
+const tried = "900.1.0"
+
 // A release is made in a copy of this tree: archives whose program says its version, with pages and completions, a changelog, a commit, a tag.
 // What is wrong is refused before anything is done, and the source that is released gives the same program without git, to the byte.
 func TestRelease(t *testing.T) {
@@ -31,6 +34,14 @@ func TestRelease(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 		return strings.TrimSpace(out)
+	}
+	// There is something to release, also right after a release.
+	change := filepath.Join(tree, "changelog/unreleased/of-this-test.md")
+	if err := os.MkdirAll(filepath.Dir(change), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(change, []byte("The release is tested.\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	in(tree, "git", "init", "--quiet", "--initial-branch", "main")
 	in(tree, "git", "config", "user.name", "A Maintainer")
@@ -54,26 +65,29 @@ func TestRelease(t *testing.T) {
 	if err := os.WriteFile(note, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused("changes that are not committed", "0.1.0")
+	refused("changes that are not committed", tried)
 	if err := os.Remove(note); err != nil {
 		t.Fatal(err)
 	}
 
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	in(tree, "env", "PLATFORMS="+platform, "tools/release", "0.1.0")
-	if kind := in(tree, "git", "cat-file", "-t", "v0.1.0"); kind != "tag" {
-		t.Errorf("v0.1.0 is a %s, want an annotated tag", kind)
+	in(tree, "env", "PLATFORMS="+platform, "tools/release", tried)
+	if kind := in(tree, "git", "cat-file", "-t", "v"+tried); kind != "tag" {
+		t.Errorf("the tag is a %s, want an annotated one", kind)
 	}
 	head := in(tree, "git", "rev-parse", "HEAD")
-	if in(tree, "git", "rev-parse", "v0.1.0^{commit}") != head || in(tree, "git", "rev-parse", "HEAD^") != before || in(tree, "git", "status", "--porcelain") != "" {
-		t.Errorf("the tag is not the one new commit, or the tree is not clean")
+	if tagged, parent := in(tree, "git", "rev-parse", "v"+tried+"^{commit}"), in(tree, "git", "rev-parse", "HEAD^"); tagged != head || parent != before {
+		t.Errorf("the tag is at %s and its parent %s, want the one new commit %s behind %s", tagged, parent, head, before)
+	}
+	if changed := in(tree, "git", "status", "--porcelain"); changed != "" {
+		t.Errorf("the tree is not clean:\n%s", changed)
 	}
 	changelog(t, tree)
 
 	dist := filepath.Join(tree, "dist")
 	in(dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
-	name := "tutti-0.1.0-" + strings.ReplaceAll(platform, "/", "-")
-	for _, archive := range []string{name, "tutti-0.1.0"} {
+	name := "tutti-" + tried + "-" + strings.ReplaceAll(platform, "/", "-")
+	for _, archive := range []string{name, "tutti-" + tried} {
 		in(dist, "tar", "xzf", archive+".tar.gz")
 	}
 	released := filepath.Join(dist, name)
@@ -86,17 +100,17 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	said := in(released, "./tutti", "version")
-	for what, want := range map[string]string{"Version": "0.1.0", "Commit": head, "Platform": platform} {
+	for what, want := range map[string]string{"Version": tried, "Commit": head, "Platform": platform} {
 		if !regexp.MustCompile(`(?m)^` + what + ` +` + regexp.QuoteMeta(want) + `$`).MatchString(said) {
 			t.Errorf("the program does not say %s %s:\n%s", what, want, said)
 		}
 	}
 	in(released, "sh", "-c", "gzip -dc man/tutti.1.gz | mandoc -T lint -W warning")
-	refused2, err := command(t, tree, "tools/release", "0.1.0")
-	if err == nil || !strings.Contains(refused2, "there is a tag v0.1.0") {
+	refused2, err := command(t, tree, "tools/release", tried)
+	if err == nil || !strings.Contains(refused2, "there is a tag v"+tried) {
 		t.Errorf("the same version again: %v, %q", err, refused2)
 	}
-	sameProgram(t, tree, filepath.Join(dist, "tutti-0.1.0"), in)
+	sameProgram(t, tree, filepath.Join(dist, "tutti-"+tried), in)
 }
 
 // changelog looks at what became of the files of changes.
@@ -106,14 +120,14 @@ func changelog(t *testing.T, tree string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^## 0\.1\.0 \(\d{4}-\d\d-\d\d\)$`).Match(text) {
+	if !regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(tried) + ` \(\d{4}-\d\d-\d\d\)$`).Match(text) {
 		t.Errorf("CHANGELOG.md has no section:\n%.500s", text)
 	}
 	left, err := filepath.Glob(filepath.Join(tree, "changelog/unreleased/*.md"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("not released: %v, %v", left, err)
 	}
-	files, err := filepath.Glob(filepath.Join(tree, "changelog/0.1.0/*.md"))
+	files, err := filepath.Glob(filepath.Join(tree, "changelog", tried, "*.md"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files of changes: %v", err)
 	}
@@ -133,7 +147,7 @@ func changelog(t *testing.T, tree string) {
 // sameProgram builds the released commit in its checkout, and from the archive that has no git.
 func sameProgram(t *testing.T, checkout, archive string, in func(dir string, args ...string) string) {
 	t.Helper()
-	if one, other := in(checkout, "tools/version"), in(archive, "tools/version"); one != other || !strings.HasPrefix(one, "0.1.0\n") {
+	if one, other := in(checkout, "tools/version"), in(archive, "tools/version"); one != other || !strings.HasPrefix(one, tried+"\n") {
 		t.Errorf("the checkout says %q, the archive %q", one, other)
 	}
 	var programs [][]byte
@@ -149,7 +163,7 @@ func sameProgram(t *testing.T, checkout, archive string, in func(dir string, arg
 		t.Error("the archive gives another program than the checkout")
 	}
 	in(checkout, "git", "commit", "--quiet", "--allow-empty", "--message", "later")
-	if later := in(checkout, "tools/version"); !regexp.MustCompile(`^0\.1\.0\+1\.g[0-9a-f]+\n`).MatchString(later) {
+	if later := in(checkout, "tools/version"); !regexp.MustCompile(`^` + regexp.QuoteMeta(tried) + `\+1\.g[0-9a-f]+\n`).MatchString(later) {
 		t.Errorf("one commit behind the tag: %q", later)
 	}
 }

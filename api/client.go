@@ -8,8 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,6 +70,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 
 const jsonType = "application/json"
 
+// maxAnswer is more than any answer has that is not a stream; one without an end would take all memory.
+const maxAnswer = 1 << 29
+
 // perform sends a request with its JSON body, if it has one, and returns an answer that is no error. The caller closes
 // the answer's body.
 func (c *Client) perform(ctx context.Context, op Operation, request any) (*http.Response, error) {
@@ -76,37 +83,101 @@ func (c *Client) perform(ctx context.Context, op Operation, request any) (*http.
 	if err != nil {
 		return nil, err
 	}
+	if replaced(text) {
+		return nil, &fault.Error{
+			Kind: fault.Invalid, Detail: "the request holds bytes that are no UTF-8 text, and would be sent as other ones",
+			Hint: "type it in a terminal with UTF-8; bytes go to nodes in files: `tutti file send`",
+		}
+	}
 	return c.open(ctx, op, request, bytes.NewReader(text), jsonType)
+}
+
+// replaced tells that JSON was made of bytes that are no UTF-8: the encoder puts an escape in their place, which it writes for nothing else.
+func replaced(text []byte) bool {
+	const mark = `\ufffd`
+	for {
+		i := bytes.Index(text, []byte(mark))
+		if i < 0 {
+			return false
+		}
+		before := len(text[:i]) - len(bytes.TrimRight(text[:i], `\`))
+		if before%2 == 0 {
+			return true
+		}
+		text = text[i+len(mark):]
+	}
 }
 
 // decode reads the answer to an operation into response, if there is one.
 func (c *Client) decode(name string, answer *http.Response, response any) error {
+	must := named(reflect.TypeOf(response).Elem())
 	if answer.StatusCode == http.StatusNoContent {
+		if len(must) > 0 {
+			return c.foreign(answer, name, errors.New("it is empty"))
+		}
 		return nil
 	}
-	body := &source{from: answer.Body}
+	body := &source{from: io.LimitReader(answer.Body, maxAnswer)}
 	err := json.NewDecoder(body).Decode(response)
 	switch {
+	case err == nil && reflect.ValueOf(response).Elem().IsZero() && !body.names(must):
+		return c.foreign(answer, name, errors.New("it has nothing of what was asked for"))
 	case err == nil:
 		return nil
 	case body.broke():
 		return fault.Wrap(fault.Unavailable, err, "the connection to %s broke within the answer to %s: %v; "+
 			"it may have been done: look before you ask again", c.server.Host, name, err)
 	default:
-		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, name)
+		return c.foreign(answer, name, err)
 	}
+}
+
+// foreign is an answer that no server of ours gives: something else listens there, or stands before it, or is of another version. That
+// nothing was done may not be said: what is before the server may have asked it.
+func (c *Client) foreign(answer *http.Response, name string, err error) error {
+	why := err.Error()
+	if sent, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); sent != "" && sent != jsonType {
+		why = "it is " + sent
+	}
+	return &fault.Error{
+		Kind: fault.Unavailable, Detail: "the answer of " + c.server.Host + " to " + name + " is not understood: " + why,
+		Hint: "is that a Tutti server, with nothing before it that answers in its place, and of this program's version? `tutti version` tells", Err: err,
+	}
+}
+
+// named are the members that an answer of this type always has.
+func named(t reflect.Type) (names []string) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !strings.Contains(options, "omit") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // source remembers how reading ended: JSON that stops too early does not tell whether its sender or the connection did.
 type source struct {
-	from io.Reader
-	err  error
+	from  io.Reader
+	begin []byte // the first bytes
+	err   error
 }
+
+const maxBegin = 4096
 
 func (s *source) Read(p []byte) (n int, err error) {
 	n, err = s.from.Read(p)
 	s.err = err
+	s.begin = append(s.begin, p[:min(n, maxBegin-len(s.begin))]...)
 	return n, err
+}
+
+// names says whether one of these members, if there are any, was read.
+func (s *source) names(members []string) bool {
+	return len(members) == 0 || slices.ContainsFunc(members, func(name string) bool { return bytes.Contains(s.begin, []byte(strconv.Quote(name))) })
 }
 
 // broke says whether reading ended before the end.

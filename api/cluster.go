@@ -55,6 +55,20 @@ type ClusterServer struct {
 	StartedAt time.Time `json:"started_at"`
 	SeenAt    time.Time `json:"seen_at"`
 	DrainAt   time.Time `json:"drain_at,omitzero"` // when it was asked to drain
+	// Near is how one stands that is near its nodes and far from the database, as it said last; of others it is left out.
+	Near *ClusterNear `json:"near,omitempty"`
+}
+
+// ClusterNear is how a server near its nodes stands: what it did while it could not reach the database.
+type ClusterNear struct {
+	CutAt       time.Time `json:"cut_at,omitzero"`  // when it could not reach the database last
+	BackAt      time.Time `json:"back_at,omitzero"` // when it could again
+	Queued      int       `json:"queued"`           // facts, reports and events that it has not delivered yet
+	QueuedBytes int64     `json:"queued_bytes"`
+	SetAside    int       `json:"set_aside"`     // those that the database refused for good; its log says why
+	Kept        int       `json:"kept_catalogs"` // nodes whose catalog is kept there
+	Served      int64     `json:"served_kept"`   // kept catalogs that it gave to nodes since it started
+	Delivered   int64     `json:"delivered"`     // facts, reports and events that it delivered afterwards
 }
 
 // ClusterLease is a work that one server does at a time.

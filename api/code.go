@@ -29,6 +29,11 @@ var (
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Say how many nodes have a catalog of an environment's current version, and what keeps the others from it",
 	}
+	VersionSpread = Op[EnvironmentRequest, CodeSpread]{
+		Name: "version.spread", Method: http.MethodGet, Path: "/environments/{environment}/spread",
+		Permission: fleet.CodeRead, Kind: Question,
+		Summary: "Count the nodes of each group by the version of the code that the catalog is of which they may have",
+	}
 	VersionLines = Op[VersionLinesRequest, CodeLines]{
 		Name: "version.lines", Method: http.MethodGet, Path: "/environments/{environment}/versions/{version}/lines",
 		Permission: fleet.CodeRead, Kind: Question,
@@ -56,7 +61,9 @@ var (
 
 // codeOperations is the operations of this file, in the order of the reference.
 func codeOperations() []Operation {
-	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionLines, VersionDeploy, EngineList, BlobMissing, BlobUpload)
+	return listed(
+		EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionSpread, VersionLines, VersionDeploy, EngineList, BlobMissing, BlobUpload,
+	)
 }
 
 // EnvironmentRequest names an environment.

@@ -259,8 +259,9 @@ type JobOutputRequest struct {
 
 // JobEventsRequest asks for a stream. A header Last-Event-ID wins over After.
 type JobEventsRequest struct {
-	Job   string `path:"job"`
-	After string `query:"after"` // the number of the last event that is known
+	Job     string `path:"job"`
+	After   string `query:"after"`   // the number of the last event that is known
+	Summary bool   `query:"summary"` // only the job with its counts, as often as they change, but at most four times a second; no runs
 }
 
 // JobStopRequest stops a job.

@@ -59,7 +59,9 @@ var (
 
 // nodeOperations is the operations of this file, in the order of the reference.
 func nodeOperations() []Operation {
-	return listed(NodeList, NodeSummary, NodeShow, NodeWhy, NodeChart, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
+	return listed(
+		NodeList, NodeSummary, NodeShow, NodeWhy, NodeChart, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff,
+	)
 }
 
 // NodeListRequest narrows the list of nodes: what is given must all hold. A page may
@@ -71,7 +73,8 @@ type NodeListRequest struct {
 	Status      string `query:"status"`      // of the last run: failed (also where the newest catalog does not compile), changed, unchanged, or none
 	Connected   string `query:"connected"`   // yes: nodes whose agent is connected now; no: the others; never: those of them that never had one
 	State       string `query:"state"`       // of the last run, one of the states of node.summary; commas join several
-	Order       string `query:"order"`       // name (if empty), reported (the longest ago first), state (the worst first); with a minus before it, the other way round
+	Version     string `query:"version"`     // of the code that the catalog is of which they may have: an id, or none; with environment
+	Order       string `query:"order"`       // name (if empty), reported (the longest ago first), state (the worst first); a minus before it turns it round
 	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
 	Total       bool   `query:"total"`       // also how many nodes there are on all pages
 	After       string `query:"after"`
@@ -192,7 +195,7 @@ type ResourceBox struct {
 type ResourceLine struct {
 	From   string   `json:"from"` // what comes first
 	To     string   `json:"to"`
-	Kinds  []string `json:"kinds"`          // contains, before, required-by, notifies, subscription-of; inside: the end of To waits for that of From, which is in it
+	Kinds  []string `json:"kinds"`          // contains, before, required-by, notifies, subscription-of; inside: To ends after From, which is in it
 	Edges  int      `json:"edges"`          // of the catalog
 	Back   bool     `json:"back,omitempty"` // it closes a circle, and points up
 	Points [][]int  `json:"points"`         // from From to To, each x and y

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"reflect"
 
@@ -119,7 +121,16 @@ func (op Upload[Response]) Send(ctx context.Context, c *Client, body io.Reader) 
 
 // open begins the stream; the caller closes the answer's body.
 func (op Stream[Request, Event]) open(ctx context.Context, c *Client, request Request) (*http.Response, error) {
-	return c.perform(ctx, op.Operation(), request)
+	answer, err := c.perform(ctx, op.Operation(), request)
+	if err != nil {
+		return nil, err
+	}
+	sent, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if answer.StatusCode != http.StatusOK || sent == "text/html" || sent == jsonType { // a proxy's page, or another program's
+		_ = answer.Body.Close()
+		return nil, c.foreign(answer, op.Name, errors.New("it is no stream of events"))
+	}
+	return answer, nil
 }
 
 // All calls a list operation page by page and hands every item to each.

@@ -191,6 +191,7 @@ type ReleaseWave struct {
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	// Its nodes by state; missing: the release was made by a server that did not count them.
 	Counts map[string]int `json:"counts,omitempty"`
+	First  []string       `json:"first,omitempty"` // its first nodes by name, at most 5; of one that is made
 }
 
 // ReleaseReport is a release with what belongs to it.

@@ -29,6 +29,9 @@ func (c *Client) Rows(ctx context.Context, request QueryRequest, begin func(Quer
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return c.foreign(answer, QueryRun.Name, err)
+		}
 		return fault.Wrap(fault.Unavailable, err, "the answer of %s broke off; ask again, or for less", c.server.Host)
 	}
 	return nil

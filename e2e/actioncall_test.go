@@ -43,9 +43,9 @@ func TestActionsOnRealNodes(t *testing.T) {
 	says(0, `(?s)web-1: yes\nweb-2: no\n +no +limit 1: other nodes.*1 of 2 nodes would be asked`, "rpcutil", "ping", "--all", "--one", "--dry-run")
 	says(4, `(?s)same on 2 nodes: web-1, web-2 +aborted\n  this node has no service nothing-here`, "service", "status", "service=nothing-here", "--all")
 
-	says(2, `field service: it is missing`, "service", "status", "--all")
-	says(2, `field service: it must be the name of a service`, "service", "status", "service=a;b", "--all")
-	says(2, `field unit: the action takes no such field`, "service", "status", "service=a", "unit=b", "--all")
+	says(2, `service: it is missing`, "service", "status", "--all")
+	says(2, `service: it must be the name of a service`, "service", "status", "service=a;b", "--all")
+	says(2, `unit: the action takes no such field`, "service", "status", "service=a", "unit=b", "--all")
 	says(1, `has no action "statsu".*did you mean status\?`, "service", "statsu", "--all")
 	says(1, `no node has told of a module "servise"`, "servise", "status", "--all")
 	says(2, `"x", character 2: an operator is expected`, "rpcutil", "ping", "--fact", "x")

@@ -31,7 +31,7 @@ type agent struct {
 	// compiler is the port of another server that gives catalogs and takes reports;
 	// empty: server does.
 	compiler string
-	// compilerAddress is where that server is; empty: localhost, as this one.
+	// compilerAddress is where that server is; empty: where this one is.
 	compilerAddress string
 	// keyLength is 2048 bits: a new key of the default 4096 takes seconds of CPU.
 	keyLength string
@@ -99,12 +99,12 @@ func (a *agent) address() string {
 	if a.compilerAddress != "" {
 		return a.compilerAddress
 	}
-	return "localhost"
+	return a.server.at()
 }
 
 func (a *agent) settings() []string {
 	settings := []string{
-		"--certname", a.name, "--server", a.address(), "--ca_server", "localhost", "--color", "false", "--keylength", a.keyLength,
+		"--certname", a.name, "--server", a.address(), "--ca_server", a.server.at(), "--color", "false", "--keylength", a.keyLength,
 		"--serverport", a.port(), "--ca_port", a.server.port(),
 		// Debian's modules bring facts that ask apt for updates: seconds of CPU for nothing.
 		"--basemodulepath", filepath.Join(a.home, "no-modules"),

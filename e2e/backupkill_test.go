@@ -199,6 +199,7 @@ func (k killing) killRestores(t *testing.T, made backup.Result) {
 	if diff := cmp.Diff(contentOf(t, undisturbed.data), contentOf(t, again.data)); diff != "" {
 		t.Errorf("a restore that was begun again (-undisturbed +again):\n%s", diff)
 	}
+	made.Rows-- // the server that ran: nobody uses what was just restored
 	for _, restored := range []*server{undisturbed, again} {
 		back := decode[backup.Result](t, restored, "backup", "create", restored.data+".backup", "--recipient", k.public)
 		if back.Rows != made.Rows || back.Blobs != made.Blobs || back.Tables != made.Tables {

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // to look into the database
+	_ "github.com/jackc/pgx/v5/stdlib" // to look into databases
+	_ "modernc.org/sqlite"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/rivals"
@@ -97,11 +98,17 @@ func newChaos(t *testing.T) *chaos {
 // steadyAddress is an address for a server that goes and comes.
 func steadyAddress(t *testing.T) string {
 	t.Helper()
-	port, err := rivals.FreePort(t.Context())
+	address, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return address
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress() (string, error) {
+	port, err := rivals.FreePort(context.Background())
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
 // apiClient is a client of a server's API, with the administrator's token.
@@ -233,6 +240,9 @@ func checkIntegrity(t *testing.T, s *server) {
 	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
+	if s.three != nil {
+		return // PostgreSQL keeps its own
+	}
 	db := openDatabase(t, s)
 	var result string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
@@ -246,11 +256,17 @@ func checkIntegrity(t *testing.T, s *server) {
 // openDatabase lets a test look into a server's database.
 func openDatabase(t *testing.T, s *server) *sql.DB {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(s.data, "*.db"))
-	if len(files) != 1 {
-		t.Fatalf("databases in the data directory: %v", files)
+	var driver, source string
+	if s.three != nil {
+		driver, source = "pgx", s.three.database
+	} else {
+		files, _ := filepath.Glob(filepath.Join(s.data, "*.db"))
+		if len(files) != 1 {
+			t.Fatalf("databases in the data directory: %v", files)
+		}
+		driver, source = "sqlite", "file:"+files[0]+"?mode=ro&_pragma=busy_timeout(60000)"
 	}
-	db, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro&_pragma=busy_timeout(60000)")
+	db, err := sql.Open(driver, source)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	fleetpkg "github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/sim"
 )
@@ -244,11 +246,11 @@ func (w *consoleWorld) browse(t *testing.T, script string, more ...string) strin
 		"TUTTI_CONSOLE=" + address, "TUTTI_CONSOLE_LINK=" + link, "TUTTI_RED=" + w.red, "TUTTI_NODES=" + strconv.Itoa(w.nodes),
 	})
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	said := io.MultiWriter(&out, t.Output()) // while it is said
+	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v (`make console-deps` installs what it needs)\n%s", script, err, out.String())
+		t.Fatalf("%s: %v (`make console-deps` installs what it needs)", script, err)
 	}
-	t.Log(out.String())
 	return out.String()
 }
 
@@ -283,5 +285,36 @@ func TestConsole(t *testing.T) {
 	begin(t, 90)
 	w := startConsole(t, sim.Names(30, "example.test"))
 	w.viewer(t, "vera", "look-but-do-not-touch")
-	w.runs(t, w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch"))
+	w.runs(t, w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch", "TUTTI_ACTS="+w.actsBeyond(t, "viewer")))
+}
+
+// actsBeyond is every act of the API that a built-in role does not allow, on things that are there, as JSON.
+func (w *consoleWorld) actsBeyond(t *testing.T, role string) string {
+	t.Helper()
+	roles := rbac.BuiltIn()
+	at := slices.IndexFunc(roles, func(r rbac.Role) bool { return r.Name == role })
+	there := strings.NewReplacer("{name}", w.red, "{environment}", "production", "{group}", "All%20Nodes", "{path.group}", "All%20Nodes", "{user}", "admin", "{role}", "viewer",
+		"{module}", "service", "{action}", "status", "{policy}", "services-stay", "{freeze}", "nights", "{saved}", "webs", "{job}", "1", "{release}", "1", "{preview}", "1",
+		"{rule}", "none", "{task}", "web::restart")
+	type act struct{ Name, Method, Path string }
+	var acts []act
+	for _, op := range api.Operations() {
+		allowed := slices.ContainsFunc(roles[at].Grants, func(g fleetpkg.Grant) bool { return g.Permission == op.Permission })
+		if op.Kind != api.Act || allowed || !slices.Contains(fleetpkg.Permissions(), op.Permission) {
+			continue // what is nobody's permission is about who asks: their own sessions and tokens
+		}
+		path := there.Replace(op.Path)
+		if strings.Contains(path, "{") {
+			t.Fatalf("what stands for the names in %s?", path)
+		}
+		acts = append(acts, act{op.Name, op.Method, api.Prefix + path})
+	}
+	if len(acts) < 50 {
+		t.Errorf("only %d acts are beyond a %s", len(acts), role)
+	}
+	text, err := json.Marshal(acts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

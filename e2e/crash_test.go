@@ -241,7 +241,7 @@ func TestKillRubyProcesses(t *testing.T) {
 		}()
 		var children []process // a zygote that was killed the round before may not be back yet
 		eventually(t, patience, "the server has Ruby processes", func() bool {
-			children = below(s.cmd.Process.Pid)
+			children = s.children()
 			return len(children) > 0
 		})
 		victim := children[random.IntN(len(children))]

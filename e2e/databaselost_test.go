@@ -113,7 +113,8 @@ func factsOf(t *testing.T, name string) []byte {
 // proxy stands between a server and its PostgreSQL, and can be cut or made silent.
 type proxy struct {
 	url      string // of the database, through here
-	to       string // PostgreSQL's socket
+	network  string // unix or tcp
+	to       string // PostgreSQL's socket, or another address
 	listener net.Listener
 
 	mu    sync.Mutex
@@ -137,14 +138,19 @@ func startProxy(t *testing.T, cluster string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := startForwarder(t, "unix", filepath.Join(at.Query().Get("host"), ".s.PGSQL.5432"))
+	p.url = fmt.Sprintf("postgres://tutti@%s/postgres?sslmode=disable", p.listener.Addr())
+	return p
+}
+
+// startForwarder starts one for any address.
+func startForwarder(t *testing.T, network, to string) *proxy {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{
-		to: filepath.Join(at.Query().Get("host"), ".s.PGSQL.5432"), listener: listener, conns: map[net.Conn]bool{},
-		url: fmt.Sprintf("postgres://tutti@%s/postgres?sslmode=disable", listener.Addr()),
-	}
+	p := &proxy{network: network, to: to, listener: listener, conns: map[net.Conn]bool{}}
 	p.flows.L = &p.mu
 	var serving sync.WaitGroup
 	serving.Go(func() { p.serve(&serving) })
@@ -165,7 +171,7 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 		if !p.keep(from) {
 			continue
 		}
-		to, err := (&net.Dialer{}).Dial("unix", p.to)
+		to, err := (&net.Dialer{}).Dial(p.network, p.to)
 		if err != nil || !p.keep(to) {
 			_ = from.Close()
 			continue

@@ -114,7 +114,7 @@ func tellsOfAChange(t *testing.T, told string) {
 	same(t, "simulated web servers", web-1, group[0])
 	find("its difference", `^ +\+  keepalive 65$`)
 
-	find("a wave of one node", `^  wave 1 \(@canary\): 1 node$`)
+	find("a wave of one node", `^  wave 1 \(@canary\): 1 node: web-1\.demo\.test$`)
 	rest := find("the rest", `^  wave 2 \(rest\): (\d+) nodes$`)
 	same(t, "the rest", web-1, rest[0])
 	find("live", `^    live: .*web-1.demo.test  begin  run begins for job 5 `)

@@ -89,7 +89,7 @@ func TestRunawayCompiles(t *testing.T) {
 	s.deploy(t, "production")
 	for _, c := range []struct{ story, says string }{{"endless", "30s"}, {"hungry", "memory"}} {
 		a := newAgent(t, s, c.story+".test", "story="+c.story)
-		children := below(s.cmd.Process.Pid)
+		children := s.children()
 		out := a.run(t, 1)
 		contains(t, out, "Error 500 on SERVER", c.says)
 		s.logged(t, a.name, c.says)
@@ -98,7 +98,7 @@ func TestRunawayCompiles(t *testing.T) {
 		}
 		a.env = append(a.env, "FACTER_story=basic")
 		a.run(t, 2)
-		if now := len(below(s.cmd.Process.Pid)); now > len(children)+4 {
+		if now := len(s.children()); now > len(children)+4*len(s.pids()) {
 			t.Errorf("%d child processes before, %d after: a stopped compile left something", len(children), now)
 		}
 	}

@@ -37,6 +37,9 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary, shims = filepath.Join(dir, "tutti"), filepath.Join(dir, "shims")
+	if err := several3.choose(os.Getenv("TUTTI_E2E")); err != nil {
+		return 1, err
+	}
 	if err := needs("puppet", "puppet-agent"); err != nil {
 		return 1, err
 	}
@@ -48,12 +51,15 @@ func run(m *testing.M) (code int, err error) {
 	}
 	// Much of a story is waiting; what costs is bounded by agents. Whose turn it is, queue says.
 	queue.free = 3 * runtime.GOMAXPROCS(0)
+	if several3.on {
+		queue.free = runtime.GOMAXPROCS(0)
+	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "1000"); err != nil {
+	if err := errors.Join(flag.Set("test.parallel", "1000"), several3.leaveOut()); err != nil {
 		return 1, err
 	}
 	code = m.Run()
-	return code, house.close()
+	return code, errors.Join(house.close(), several3.close())
 }
 
 // needs says which Debian package brings a program that is missing.

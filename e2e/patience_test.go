@@ -140,13 +140,15 @@ type memoryWatch struct {
 }
 
 func watchMemory(s *server) memoryWatch {
-	w, pid := memoryWatch{make(chan struct{}), make(chan int64)}, s.cmd.Process.Pid
+	w, pids := memoryWatch{make(chan struct{}), make(chan int64)}, s.pids()
 	go func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		peak := int64(0)
 		for {
-			peak = max(peak, memoryOf(pid))
+			for _, pid := range pids {
+				peak = max(peak, memoryOf(pid))
+			}
 			select {
 			case <-w.done:
 				w.peak <- peak

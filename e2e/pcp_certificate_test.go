@@ -80,6 +80,7 @@ func TestWrongCertificatesOverPCP(t *testing.T) {
 	own := ownIssuer(t, s)
 	revoked := enrol(t, s, "revoked").pcp(t, "", "/pcp2/agent", wire.V2).associate()
 	s.tutti(t, "ca", "revoke", "revoked")
+	refusedByAll(t, revoked.node)
 	for name, c := range map[string]struct {
 		certificate tls.Certificate
 		alert       string

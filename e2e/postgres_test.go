@@ -1,9 +1,6 @@
 package e2e_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -69,71 +66,37 @@ func checkStored(t *testing.T, a *agent) {
 	}
 }
 
-// startPostgres starts a private cluster on a Unix socket and returns its URL.
-func startPostgres(t *testing.T) string {
-	t.Helper()
-	bin := postgresBin(t)
-	dir, err := os.MkdirTemp("", "e2e-pg-") //nolint:usetesting // a socket's path has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	attr := &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
-		attr.Credential = credential(t, "postgres")
-		if err := os.Chown(dir, int(attr.Credential.Uid), int(attr.Credential.Gid)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tutti", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
-	initdb.SysProcAttr, initdb.Env, initdb.Dir = attr, cleanEnv(), dir
-	if out, err := initdb.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
-	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "shared_buffers=16MB", "-c", "fsync=off")
-	server.SysProcAttr, server.Env, server.Dir, server.Stdout, server.Stderr = attr, cleanEnv(), dir, log, log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGQUIT)
-		_ = server.Wait()
-		_ = log.Close()
-	})
-	eventually(t, patience, "PostgreSQL takes connections", func() bool {
-		return exec.Command(filepath.Join(bin, "pg_isready"), "-h", dir, "-U", "tutti", "-d", "postgres").Run() == nil
-	})
-	return fmt.Sprintf("postgres://tutti@/postgres?host=%s", dir)
+// startPostgres starts a private cluster on a Unix socket and returns its URL. more is settings, as -c NAME=VALUE.
+func startPostgres(tb testing.TB, more ...string) string {
+	tb.Helper()
+	d := newDatabase(tb, more...)
+	d.run()
+	return d.local
 }
 
 // postgresBin finds the newest installed PostgreSQL.
-func postgresBin(t *testing.T) string {
-	t.Helper()
+func postgresBin(tb testing.TB) string {
+	tb.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		t.Fatal("PostgreSQL is missing: apt-get install postgresql")
+		tb.Fatal("PostgreSQL is missing: apt-get install postgresql")
 	}
 	return filepath.Dir(found[len(found)-1])
 }
 
-func credential(t *testing.T, name string) *syscall.Credential {
-	t.Helper()
+func credential(tb testing.TB, name string) *syscall.Credential {
+	tb.Helper()
 	who, err := user.Lookup(name)
 	if err != nil {
-		t.Fatalf("%v: apt-get install postgresql", err)
+		tb.Fatalf("%v: apt-get install postgresql", err)
 	}
 	uid, err := strconv.ParseUint(who.Uid, 10, 32)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	gid, err := strconv.ParseUint(who.Gid, 10, 32)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }

@@ -308,7 +308,11 @@ func (r *releasing) nothingSecret(t *testing.T, release api.ReleaseReport, shown
 		texts["the database, "+name] = string(text)
 		return err
 	})
-	if err != nil || len(texts) < 14 {
+	places := 14
+	if r.three != nil {
+		places-- // the database has no files here: r.quietRows looks at all of it
+	}
+	if err != nil || len(texts) < places {
 		t.Fatalf("%d places were looked at: %v", len(texts), err)
 	}
 	r.quietRows(t)
@@ -329,20 +333,25 @@ func (r *releasing) nothingSecret(t *testing.T, release api.ReleaseReport, shown
 func (r *releasing) quietRows(t *testing.T) {
 	t.Helper()
 	db := openDatabase(t, r.server)
-	columns, err := db.QueryContext(t.Context(), "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'")
+	every, in := `SELECT m.name, c.name, format('CAST("%w" AS TEXT)', c.name) FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`, "instr"
+	if r.three != nil {
+		every, in = `SELECT table_name, column_name, CASE data_type WHEN 'bytea' THEN format('encode(%I, ''escape'')', column_name) ELSE format('CAST(%I AS TEXT)', column_name) END
+			FROM information_schema.columns WHERE table_schema = 'public'`, "strpos"
+	}
+	columns, err := db.QueryContext(t.Context(), every)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = columns.Close() }()
 	looked := 0
 	for columns.Next() {
-		var table, column string
-		if err := columns.Scan(&table, &column); err != nil {
+		var table, column, text string
+		if err := columns.Scan(&table, &column, &text); err != nil {
 			t.Fatal(err)
 		}
 		looked++
 		for secret, allowed := range map[string]bool{sensitiveText: false, quietText: table == "resource_parameters"} {
-			query := fmt.Sprintf(`SELECT COUNT(*) FROM %q WHERE instr(CAST(%q AS TEXT), '%s') > 0`, table, column, secret)
+			query := fmt.Sprintf(`SELECT COUNT(*) FROM %q WHERE %s(%s, '%s') > 0`, table, in, text, secret)
 			if n := count(t, db, query); n > 0 && !allowed {
 				t.Errorf("%s is in %d rows of %s.%s", secret, n, table, column)
 			}

@@ -194,6 +194,10 @@ var (
 	ago  = regexp.MustCompile(`\b\d+[smh] ago`)
 	took = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`)
 	many = regexp.MustCompile(`  +`)
+	// waits is what a terminal is shown while a command waits.
+	waits = regexp.MustCompile(`(\r\x1b\[2KWaiting for the answer of SERVER, Ns)+\r\x1b\[2K`)
+	// ofDirectory is the row of a token of a data directory that one of several servers has.
+	ofDirectory = regexp.MustCompile(`(?m)^(.*  data-directory)@\S+(.*\n)`)
 )
 
 // masked is a text without what differs from run to run.
@@ -203,5 +207,11 @@ func (s *server) masked(dir, text string) string {
 		text = c.pattern.ReplaceAllStringFunc(text, func(found string) string { return strings.Repeat(c.letter, utf8.RuneCountInString(found)) })
 	}
 	text = took.ReplaceAllString(ago.ReplaceAllString(text, "Ns ago"), "Ns")
-	return many.ReplaceAllString(text, "  ") // columns are as wide as what changes
+	text = many.ReplaceAllString(text, "  ") // columns are as wide as what changes
+	if s.three == nil {
+		return text
+	}
+	text = waits.ReplaceAllString(text, "") // for one that has compiled nothing yet: its Ruby has to start
+	each := ofDirectory.FindString(text)    // each server has a token of its own in its data directory
+	return strings.Replace(text, strings.Repeat(each, len(s.three.servers)), ofDirectory.ReplaceAllString(each, "$1$2"), 1)
 }

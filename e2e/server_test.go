@@ -32,10 +32,12 @@ type server struct {
 	flags     []string
 	env       []string
 	url       string
+	host      string              // by which it is asked, at port 8140; empty: localhost, at any port
 	as        *syscall.Credential // whom it runs as; nil: as we do
 	cmd       *exec.Cmd
 	names     sync.Map      // certnames given out, and how often
 	ended     chan struct{} // closed when the process is gone
+	three     *three        // the servers that stand for this one; nil: it is one
 }
 
 // newServer describes a server in a new data directory; start starts it.
@@ -84,6 +86,13 @@ func (s *server) showLog(t *testing.T) {
 
 // start starts the process and returns when it answers, or when it has ended.
 func (s *server) start() error {
+	if s.standsForThree() {
+		return s.startThree()
+	}
+	return s.startOne()
+}
+
+func (s *server) startOne() error {
 	if err := s.launch(); err != nil {
 		return err
 	}
@@ -136,12 +145,37 @@ func (s *server) fresh(name string) string {
 
 // gone says whether the process has ended.
 func (s *server) gone() bool {
+	if s.three != nil {
+		return slices.ContainsFunc(s.three.servers, (*server).gone)
+	}
 	select {
 	case <-s.ended:
 		return true
 	default:
 		return false
 	}
+}
+
+// pids are its processes: several with three servers.
+func (s *server) pids() (pids []int) {
+	if s.three == nil && s.cmd != nil {
+		return []int{s.cmd.Process.Pid}
+	}
+	if s.three == nil {
+		return nil
+	}
+	for _, member := range s.three.servers {
+		pids = append(pids, member.pids()...)
+	}
+	return pids
+}
+
+// children are all processes below the server's own.
+func (s *server) children() (all []process) {
+	for _, pid := range s.pids() {
+		all = append(all, below(pid)...)
+	}
+	return all
 }
 
 func (s *server) exitCode() int {
@@ -159,7 +193,7 @@ func (s *server) answers() bool {
 	}
 	url := strings.TrimSpace(string(address))
 	_, port, _ := strings.Cut(strings.TrimPrefix(url, "https://"), ":")
-	s.url = "https://localhost:" + port
+	s.url = "https://" + s.at() + ":" + port
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -175,6 +209,9 @@ func (s *server) answers() bool {
 // stop ends the server with SIGTERM; it must end in time and with 0, leave no process
 // behind, and have seen no data race.
 func (s *server) stop() error {
+	if s.three != nil {
+		return s.three.each((*server).stop)
+	}
 	if s.cmd == nil {
 		return nil
 	}
@@ -203,6 +240,9 @@ func (s *server) stop() error {
 
 // crash kills the server at once; its children must follow it.
 func (s *server) crash() error {
+	if s.three != nil {
+		return s.three.each((*server).crash)
+	}
 	children := below(s.cmd.Process.Pid)
 	_ = s.cmd.Process.Kill()
 	<-s.ended
@@ -233,6 +273,11 @@ func orphans(children []process) error {
 
 func (s *server) logText() string {
 	text, _ := os.ReadFile(s.log)
+	if s.three != nil {
+		for _, member := range s.three.servers[1:] {
+			text = append(text, member.logText()...)
+		}
+	}
 	return string(text)
 }
 
@@ -282,7 +327,25 @@ func (s *server) tutti(t *testing.T, args ...string) string {
 // try runs a command of this server's operator.
 func (s *server) try(t *testing.T, args ...string) result {
 	t.Helper()
-	return tuttiWith(t, slices.Concat(s.env, []string{"TUTTI_DATA=" + s.data}), args...)
+	return tuttiWith(t, slices.Concat(s.env, s.access()), args...)
+}
+
+// at is the name of its host.
+func (s *server) at() string {
+	if s.host == "" {
+		return "localhost"
+	}
+	return s.host
+}
+
+// access is how commands find the server: on this machine by its directory, elsewhere by its name.
+func (s *server) access() []string {
+	if s.host == "" {
+		return []string{"TUTTI_DATA=" + s.data}
+	}
+	return []string{
+		"TUTTI_SERVER=https://" + s.host + ":8140", "TUTTI_TOKEN_FILE=" + filepath.Join(s.data, "admin.token"), "TUTTI_CA_FILE=" + filepath.Join(s.data, "ca", "ca_crt.pem"),
+	}
 }
 
 func tuttiWith(t *testing.T, env []string, args ...string) result {

@@ -3,33 +3,41 @@ package e2e_test
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/event/trace/tracetest"
+	"github.com/tutti-project/tutti/internal/hint/natsbus/natsbustest"
 	"github.com/tutti-project/tutti/internal/store/blobs3/blobs3test"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
-// several is what servers need that share their work: a database, a store of content, and a key.
+// several is what servers need that share their work: a database, a store of content, a NATS, and a key.
 type several struct {
 	database string
 	store    *blobs3test.Server
+	nats     *natsbustest.Server
+	traces   *tracetest.Collector
 	dir, key string // key is a file
 	env      []string
 }
 
 func startSeveral(t *testing.T) *several {
 	t.Helper()
-	f := &several{database: startPostgres(t), store: blobs3test.Start(t), dir: t.TempDir()}
+	f := &several{database: startPostgres(t), store: blobs3test.Start(t), nats: natsbustest.Start(t, ""), traces: tracetest.Start(t), dir: t.TempDir()}
 	f.key = filepath.Join(f.dir, "cluster.key")
-	f.env = append(cleanEnv(), "TUTTI_BLOBS_ENDPOINT="+f.store.Endpoint, "TUTTI_BLOBS_CREDENTIALS="+f.store.Credentials(blobs3test.SecretKey))
+	f.env = append(cleanEnv(), "TUTTI_NATS_URL="+f.nats.Config().URL, "TUTTI_TRACES="+f.traces.URL, "TUTTI_BLOBS_ENDPOINT="+f.store.Endpoint, "TUTTI_BLOBS_CREDENTIALS="+f.store.Credentials(blobs3test.SecretKey))
 	f.follows(t, &server{}, "A key for all", nil) // it makes one
 	return f
 }
@@ -37,27 +45,28 @@ func startSeveral(t *testing.T) *several {
 // follows types the commands of a part of the page about many servers, with other words in some places.
 func (f *several) follows(t *testing.T, s *server, part string, other map[string]string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(docs, "many-servers.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, found := strings.Cut(string(page), "\n### "+part+"\n")
-	if !found {
-		t.Fatalf("many-servers.md has no part %q", part)
-	}
-	text, _, _ = strings.Cut(text, "\n##")
+	text := partOf(t, "many-servers.md", "### "+part)
 	for word, instead := range other {
 		text = strings.ReplaceAll(text, word, instead)
 	}
 	s.followsText(t, f.dir, "many-servers.md", text)
 }
 
-func (f *several) writeKey(t *testing.T, path string) {
+// partOf is the part of a page below a heading, such as "## Content".
+func partOf(t *testing.T, page, heading string) string {
 	t.Helper()
-	key := execute(t, cleanEnv(), time.Minute, "openssl", "rand", "-hex", "32")
-	if err := os.WriteFile(path, []byte(key.out), 0o600); err != nil {
-		t.Fatal(err)
+	_, text, found := strings.Cut(readFile(t, filepath.Join(docs, page)), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no part %q", page, heading)
 	}
+	level := strings.Index(heading, " ")
+	return regexp.MustCompile(fmt.Sprintf(`\n#{2,%d} `, level)).Split(text, 2)[0]
+}
+
+// writeKey makes a key that servers share.
+func writeKey(t *testing.T, path string) {
+	t.Helper()
+	writeFile(t, path, execute(t, cleanEnv(), time.Minute, "openssl", "rand", "-hex", "32").out)
 }
 
 // server describes one of the servers.
@@ -77,11 +86,7 @@ func (f *several) server(t *testing.T, name string, flags ...string) *server {
 // sql asks the database itself.
 func (f *several) sql(t *testing.T, text string) string {
 	t.Helper()
-	r := execute(t, cleanEnv(), time.Minute, filepath.Join(postgresBin(t), "psql"), "-v", "ON_ERROR_STOP=1", "-At", "-c", text, f.database)
-	if r.code != 0 {
-		t.Fatalf("%s: %s", text, r.text())
-	}
-	return strings.TrimSpace(r.out)
+	return psql(t, f.database, text)
 }
 
 func (f *several) count(t *testing.T, text string) int {
@@ -126,14 +131,12 @@ func slowCode(t *testing.T) string {
 	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	code := "$sum = Integer[1, 400000].reduce |$a, $b| { $a + $b }\nnotify { \"${facts['clientcert']}: ${sum}\": }\n"
-	if err := os.WriteFile(filepath.Join(dir, "manifests", "site.pp"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	code := "$sum = Integer[1, 150000].reduce |$a, $b| { $a + $b }\nnotify { \"${facts['clientcert']}: ${sum}\": }\n"
+	writeFile(t, filepath.Join(dir, "manifests", "site.pp"), code)
 	return dir
 }
 
-// Two servers on one database and one store of content are one: what one took in the other serves, signs, revokes and goes on with.
+// Two servers on one database and one store of content are one: what one took in the other serves, signs, revokes, orders nodes of and goes on with.
 func TestTwoServersShareTheWork(t *testing.T) {
 	begin(t, 150)
 	f := startSeveral(t)
@@ -147,6 +150,7 @@ func TestTwoServersShareTheWork(t *testing.T) {
 
 	// Content, and who may do what.
 	a.deploy(t, "production")
+	b.logged(t, "environment is warm", "environment=production") // before anybody asks it for a catalog
 	b.tutti(t, "code", "deploy", "--no-check", "slow", slowCode(t))
 	want, err := os.ReadFile(filepath.Join("testdata", "control", "production", "modules", "story", "files", "a.txt"))
 	if err != nil {
@@ -162,6 +166,7 @@ func TestTwoServersShareTheWork(t *testing.T) {
 	}
 	contains(t, a.tutti(t, "node", "show", n.name), n.name) // its facts came to b
 
+	f.ordered(t, a, b)
 	f.takeOver(t, a, b)
 
 	// The first one comes back, knows what was signed without it, and is emptied.
@@ -178,7 +183,7 @@ func TestTwoServersShareTheWork(t *testing.T) {
 func (f *several) mustBeEqual(t *testing.T, a *server) {
 	t.Helper()
 	other := filepath.Join(f.dir, "other.key")
-	f.writeKey(t, other)
+	writeKey(t, other)
 	wrong := f.server(t, "wrong", "--cluster-key-file", other)
 	said := refuses(t, wrong)
 	contains(t, said, "share secrets by another key", "cluster_key_file")
@@ -208,14 +213,29 @@ func (f *several) mustBeEqual(t *testing.T, a *server) {
 	}
 }
 
+// settings writes the configuration file of a server.
+func (f *several) settings(t *testing.T, name string) (path string) {
+	t.Helper()
+	path = filepath.Join(f.dir, "server.yaml")
+	writeFile(t, path, f.shared("s3://tutti/content")+"data: "+filepath.Join(f.dir, name, "data")+"\n")
+	return path
+}
+
+// shared is what the configuration files of all servers say.
+func (f *several) shared(blobs string) string {
+	return fmt.Sprintf(`cluster: true
+cluster_key_file: %s
+database: %s
+blobs: %s
+blobs_endpoint: %s
+blobs_credentials: %s
+`, f.key, f.database, blobs, f.store.Endpoint, f.store.Credentials(blobs3test.SecretKey))
+}
+
 // checked has the settings of a further server looked at.
 func (f *several) checked(t *testing.T, a *server) {
 	t.Helper()
-	settings := fmt.Sprintf("cluster: true\ncluster_key_file: %s\ndatabase: %s\nblobs: s3://tutti/content\nblobs_endpoint: %s\nblobs_credentials: %s\ndata: %s\n",
-		f.key, f.database, f.store.Endpoint, f.store.Credentials(blobs3test.SecretKey), filepath.Join(f.dir, "further"))
-	if err := os.WriteFile(filepath.Join(f.dir, "server.yaml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	f.settings(t, "further")
 	f.follows(t, a, "Say it to each server", nil)
 }
 
@@ -246,6 +266,7 @@ func (f *several) certificates(t *testing.T, a, b *server) {
 	}
 	worse := signedAt(t, a, b, "worse.test") // one node for each server: who connects to the other one leaves the first
 	channels := map[*server]*pcp{a: worse.at(a).pcp(t, "", "/pcp2/agent", wire.V2), b: bad.at(b).pcp(t, "", "/pcp2/agent", wire.V2)}
+	said := f.hints(t)
 	a.tutti(t, "ca", "revoke", worse.name)
 	a.tutti(t, "ca", "revoke", bad.name)
 	revoked := time.Now()
@@ -258,12 +279,27 @@ func (f *several) certificates(t *testing.T, a, b *server) {
 	if took := time.Since(revoked); took < 5*time.Second {
 		t.Logf("both servers let go of a revoked node after %s", took)
 	}
+	eventually(t, patience, "servers are told of it", func() bool { return said("revoked") })
 	for _, s := range []*server{a, b} {
 		if answer, err := bad.at(s).do(http.MethodGet, "/puppet/v3/node/"+bad.name+"?environment=production", "", nil); err == nil {
 			t.Errorf("%s lets a revoked node in: %d %s", s.data, answer.status, answer.body)
 		}
+		eventually(t, 5*time.Second, "the list of "+s.data+" says so", func() bool { return listed(t, s, bad) }) // another server signs it just after it lets go
 		opensslSays(t, s, map[*node]string{good.at(s): ": OK", bad.at(s): "certificate revoked"})
 	}
+}
+
+// listed says whether the list that a server gives has a node's certificate.
+func listed(t *testing.T, s *server, n *node) bool {
+	t.Helper()
+	block, _ := pem.Decode([]byte(anonymous(t, s).must(t, http.MethodGet, "/puppet-ca/v1/certificate_revocation_list/ca", "", nil).body))
+	list, err := x509.ParseRevocationList(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(list.RevokedCertificateEntries, func(e x509.RevocationListEntry) bool {
+		return e.SerialNumber.Cmp(certificateOf(t, n).SerialNumber) == 0
+	})
 }
 
 // takeOver kills a server that compiles and has the leases: the other one goes on, and what was acknowledged is there.
@@ -373,6 +409,7 @@ func TestAServerThatOnlyCompiles(t *testing.T) {
 		t.Fatalf("%d %s, %v", c.status, c.body, err)
 	}
 	same(t, "who compiled", idOf(t, compiler), f.sql(t, "SELECT DISTINCT leased_by FROM compilations WHERE state = 'done'"))
+	f.traced(t, n.name, map[string]*server{"catalog request": front, "compilation": compiler})
 	same(t, "who has leases", idOf(t, front), f.sql(t, "SELECT DISTINCT holder FROM leases WHERE until > 0"))
 	contains(t, front.tutti(t, "cluster", "status"), "api,broker,content,ca,scheduler", "compiler ")
 	for path, want := range map[string]int{

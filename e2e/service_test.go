@@ -53,6 +53,7 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 	if r := checkedWith(t, kept); r.code != 0 || !strings.Contains(r.out, "lack nothing") {
 		t.Errorf("with what the service keeps: %d\n%s", r.code, r.text())
 	}
+	startsWhereOnlyRootMayPass(t)
 	if r := checkedAsNobody(t); r.code != 0 || strings.Contains(r.out, "broken ") {
 		t.Errorf("as the drop-in has it, without privileges: %d\n%s", r.code, r.text())
 	}
@@ -65,6 +66,24 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 		if r := checkedWith(t, without); r.code == 0 && strings.Contains(r.out, "lack nothing") {
 			t.Errorf("%s is not needed", name)
 		}
+	}
+}
+
+// startsWhereOnlyRootMayPass starts a strict server whose data are not below /tmp, which cells hide anyway, but where only root may
+// pass, as in /var/lib/tutti: code runs as another user there.
+func startsWhereOnlyRootMayPass(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "tutti-service-") //nolint:usetesting // not below /tmp
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil { // as /var/lib is: the data directory in it is the server's alone
+		t.Fatal(err)
+	}
+	s := newServer(dir, "--compile-isolation", "strict", "--compile-user", "nobody").startFor(t)
+	if log := s.logText(); !strings.Contains(log, "code runs in cells") || !strings.Contains(log, "user=nobody") {
+		t.Errorf("the server's log: %s", log)
 	}
 }
 

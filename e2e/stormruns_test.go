@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -62,18 +61,6 @@ func (s *seenEvents) upto(t *testing.T, number int64) []api.Event {
 	return seen
 }
 
-// said is what one run said, a line for each event.
-type said []string
-
-// line tells of a resource when it happened. A run's begin and end are told by different clocks when it was killed, or
-// when its report was there before its stream.
-func line(n int, kind, status, resource, title string, at time.Time) string {
-	if kind == pxp.RunBegan || kind == pxp.RunEnded {
-		at = time.UnixMicro(0)
-	}
-	return fmt.Sprintf("%d %s %s %s[%s] %d", n, kind, status, resource, title, at.UnixMicro())
-}
-
 // judgeRuns looks whether every node applied last what it may have, and compares what the runs said with the
 // stream of events, with what was seen of it while it came, and with the reports.
 func (s *storm) judgeRuns(t *testing.T) {
@@ -91,7 +78,7 @@ func (s *storm) judgeRuns(t *testing.T) {
 	var got map[string]said
 	var events []api.Event
 	if !within(patience, func() bool {
-		events = listEvents(t, s.server)
+		events = listEvents(t, apiClient(t, s.server))
 		got = runsIn(events)
 		return cmp.Equal(want, got) && count(t, db, "SELECT COUNT(*) FROM event_runs WHERE settled = 0 AND status <> 'interrupted'") == 0
 	}) {
@@ -151,22 +138,21 @@ func (s *storm) awaitApplied(t *testing.T, n *stormNode) error {
 // expect notes what the stream and the report of an application have to say.
 func (s *storm) expect(stream, reports map[string]said, node string, a sim.Application) {
 	run := node + " " + a.Report
+	if all := streamOf(a); len(all) > 0 {
+		stream[run] = all
+	}
 	for _, e := range a.Events {
-		stream[run] = append(stream[run], line(e.N, e.Kind, e.Status, e.Type, e.Title, e.At))
 		if e.Kind == pxp.ResourceEvent && !a.Interrupted {
 			reports[run] = append(reports[run], line(0, "", e.Status, e.Type, e.Title, e.At))
 		}
 	}
-	if a.Interrupted && len(a.Events) > 0 { // the agent says so, at its own time
-		stream[run] = append(stream[run], line(len(a.Events)+1, pxp.RunEnded, pxp.RunInterrupted, "", "", a.At))
-	}
 	slices.Sort(reports[run])
 }
 
-// listEvents lists the events of simulated nodes, the oldest first.
-func listEvents(t *testing.T, s *server) (events []api.Event) {
+// listEvents lists the events of runs, the oldest first.
+func listEvents(t *testing.T, client *api.Client) (events []api.Event) {
 	t.Helper()
-	client, request := apiClient(t, s), api.EventListRequest{Limit: 1000, Kind: runKinds}
+	request := api.EventListRequest{Limit: 1000, Kind: runKinds}
 	for {
 		page, err := api.EventList.Call(t.Context(), client, request)
 		if err != nil {

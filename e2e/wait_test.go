@@ -18,10 +18,10 @@ const (
 
 // eventually waits until ok says yes, and fails the story when it does not within the
 // deadline. It asks again and again.
-func eventually(t *testing.T, deadline time.Duration, what string, ok func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, deadline time.Duration, what string, ok func() bool) {
+	tb.Helper()
 	if !within(deadline, ok) {
-		t.Fatalf("%s: not within %s", what, deadline)
+		tb.Fatalf("%s: not within %s", what, deadline)
 	}
 }
 

@@ -59,7 +59,7 @@ func (b *bench) cases() []func(context.Context) (measure.Row, error) {
 // connect is nodes that join all at once.
 func (b *bench) connect(names []string) func(context.Context) (measure.Row, error) {
 	return func(ctx context.Context) (measure.Row, error) {
-		fleet := simfleet.New(b.tutti, b.ca, sim.Config{Names: names})
+		fleet := simfleet.New([]*rivals.Tutti{b.tutti}, b.ca, sim.Config{Names: names})
 		if err := fleet.Enrol(ctx); err != nil {
 			return measure.Row{}, err
 		}
@@ -91,7 +91,8 @@ func (b *bench) idle(ctx context.Context) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
-	return measure.Ours(idleCase(len(b.connected())), map[string]float64{"rss_mb": float64(usage.RootRSS) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6}), err
+	figures := map[string]float64{"rss_mb": float64(usage.RootRSS) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6}
+	return measure.Ours(idleCase(len(b.connected())), figures), err
 }
 
 // watched does work for so many nodes and adds what it cost.

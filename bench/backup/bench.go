@@ -32,6 +32,8 @@ const (
 	secondCase  = "second backup"
 	verifyCase  = "verify"
 	restoreCase = "restore"
+	thereCase   = "move to PostgreSQL and S3"
+	backCase    = "move back"
 )
 
 // bench is a server, its nodes, and a directory of backups.
@@ -48,6 +50,7 @@ type bench struct {
 	sent   atomic.Int64 // fact sets after the first of each node
 	made   backup.Result
 	public string
+	away   *away
 }
 
 // quiet stores facts while there is no backup.

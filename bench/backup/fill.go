@@ -50,6 +50,7 @@ func (b *bench) close() {
 	for _, conn := range b.conns {
 		conn.Close()
 	}
+	b.away.stop()
 }
 
 // fill gives every node facts, a catalog, a report and a piece of content.

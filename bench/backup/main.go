@@ -1,8 +1,8 @@
 // Backup measures what it takes to back up a server and to bring it back: 10 000 nodes with facts, a catalog, a report and a piece of content
 // each, on SQLite. Facts are stored all the time meanwhile, as nodes send them; how long each waits is compared with a time without a backup.
-// What is restored is counted. Method and figures: docs/benchmarks.md.
+// What is restored is counted. Then the server moves to PostgreSQL and an S3 store, and back. Method and figures: docs/benchmarks.md.
 //
-//	go run ./bench/backup [-nodes 10000] [-changed 2] [-rate 20]
+//	go run ./bench/backup [-nodes 10000] [-changed 2] [-rate 20] [-only move]
 package main
 
 import (
@@ -23,6 +23,7 @@ type settings struct {
 	Rate    int           `json:"rate"`
 	Workers int           `json:"workers"`
 	Quiet   time.Duration `json:"quiet"`
+	Only    string        `json:"only,omitempty"`
 
 	rivals.Knobs `json:"-"`
 }
@@ -34,6 +35,7 @@ func main() {
 	flag.IntVar(&s.Rate, "rate", 20, "fact sets a second that are stored while it is measured; 10 000 nodes that check in every half hour send 6")
 	flag.IntVar(&s.Workers, "workers", 4, "connections that load")
 	flag.DurationVar(&s.Quiet, "quiet", 15*time.Second, "how long fact sets are stored without a backup, to compare with")
+	flag.StringVar(&s.Only, "only", "", "move: no backups")
 	s.Flags(30*time.Minute, "the server's files, the backups and what was restored")
 	flag.Parse()
 	s.Main("backup", s.run)
@@ -41,7 +43,7 @@ func main() {
 
 var columns = []string{
 	"rows", "blobs", "new_blobs", "seconds", "cpu_s", "peak_rss_mb", "archive_mb", "written_mb", "database_mb", "facts_stored",
-	"facts_p50_ms", "facts_p99_ms", "facts_max_ms",
+	"facts_p50_ms", "facts_p99_ms", "facts_max_ms", "stopped_s", "away_s", "late_blobs",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -55,6 +57,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 const (
 	aimWait    = 2   // times what facts wait without a backup
 	aimRestore = 120 // seconds
+	aimStopped = 60  // seconds
 )
 
 func judge(rows []measure.Row) (notes []string) {
@@ -65,6 +68,9 @@ func judge(rows []measure.Row) (notes []string) {
 		case firstCase, secondCase:
 			notes = append(notes, fmt.Sprintf("aim: %s: facts wait at most %d times as long (p99) as without a backup: %.1f times; met: %t",
 				row.Case, aimWait, f["facts_p99_ms"]/quiet, f["facts_p99_ms"] <= aimWait*quiet))
+		case thereCase, backCase:
+			notes = append(notes, fmt.Sprintf("aim: %s: the server is stopped for less than %d s: %.1f s, and nobody answers for %.1f s; met: %t",
+				row.Case, aimStopped, f["stopped_s"], f["away_s"], f["stopped_s"] < aimStopped))
 		case restoreCase:
 			notes = append(notes, fmt.Sprintf("aim: %s: below %d s: %.1f s; met: %t", row.Case, aimRestore, f["seconds"], f["seconds"] < aimRestore))
 		}
@@ -74,7 +80,7 @@ func judge(rows []measure.Row) (notes []string) {
 
 // measure starts a server, fills it, and takes it through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, binary string) ([]measure.Row, error) {
+	return s.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, binary string) ([]measure.Row, error) {
 		b := &bench{settings: s, tutti: tutti, binary: binary, dir: dir}
 		defer b.close()
 		if err := b.open(); err != nil {
@@ -83,6 +89,9 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 		if err := b.fill(ctx); err != nil {
 			return nil, err
 		}
-		return measure.InTurn(ctx, b.quiet, b.first, b.second, b.verify, b.restore)
+		if s.Only == "move" {
+			return measure.InTurn(ctx, b.quiet, b.there, b.back)
+		}
+		return measure.InTurn(ctx, b.quiet, b.first, b.second, b.verify, b.restore, b.there, b.back)
 	})
 }

@@ -104,7 +104,10 @@ func (a *agent) serve() {
 		if err != nil {
 			return
 		}
-		answer := wire.Message{ID: uuid.NewString(), Type: wire.BlockingResponse, Target: m.Sender, Data: jsontext.Value(`{"transaction_id":"` + m.ID + `","results":{}}`)}
+		answer := wire.Message{
+			ID: uuid.NewString(), Type: wire.BlockingResponse, Target: m.Sender,
+			Data: jsontext.Value(`{"transaction_id":"` + m.ID + `","results":{}}`),
+		}
 		if a.send(answer) != nil {
 			return
 		}

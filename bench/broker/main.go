@@ -70,7 +70,7 @@ func (s settings) check() error {
 
 // measure starts a server and takes it through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, []string{"--broker-controllers", "controller"}, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
+	return s.Alone(ctx, dir, []string{"--broker-controllers", "controller"}, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		ca, err := authority.Open(filepath.Join(dir, "server", "data"))
 		if err != nil {
 			return nil, err

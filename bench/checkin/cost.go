@@ -14,7 +14,10 @@ import (
 
 var sizes = []string{"small", "medium", "large"}
 
-var columns = []string{"requests", "cpu_ms_each", "p50_ms", "p99_ms", "per_s", "served", "files_per_s", "file_p50_ms", "file_p99_ms", "wall_s", "server_cores", "client_cores", "files_cores", "others_cores"}
+var columns = []string{
+	"requests", "cpu_ms_each", "p50_ms", "p99_ms", "per_s", "served", "files_per_s", "file_p50_ms", "file_p99_ms",
+	"wall_s", "server_cores", "client_cores", "files_cores", "others_cores",
+}
 
 // client is one node that asks for its catalog.
 type client struct {

@@ -150,7 +150,7 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (riv
 	if err != nil {
 		return nil, err
 	}
-	target, err := rivals.StartTutti(ctx, binary, dir, rivals.AsFastAsItCan...)
+	target, err := s.StartTutti(ctx, binary, dir, rivals.AsFastAsItCan...)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,8 @@ func (f *fleet) watched(ctx context.Context, name string, work func() (map[strin
 	maps.Copy(figures, map[string]float64{
 		"files_per_s": float64(len(files.Latencies)) / files.Wall.Seconds(), "file_p50_ms": 1000 * latency.P50.Seconds(), "file_p99_ms": 1000 * latency.P99.Seconds(),
 		"wall_s": span.Wall.Seconds(), "server_cpu_s": span.Server.Seconds(), "client_cpu_s": span.Clients.Seconds(), "files_cpu_s": cpu.Seconds(),
-		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "files_cores": span.Cores(cpu), "others_cores": span.Cores(max(0, span.Others-cpu)),
+		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients),
+		"files_cores": span.Cores(cpu), "others_cores": span.Cores(max(0, span.Others-cpu)),
 	})
 	fmt.Fprintf(os.Stderr, "%s: %.1f s; files %.0f a second, p99 %.1f ms; cores: server %.2f, agents %.2f, files %.2f, others %.2f\n", name, span.Wall.Seconds(),
 		figures["files_per_s"], figures["file_p99_ms"], figures["server_cores"], figures["client_cores"], figures["files_cores"], figures["others_cores"])

@@ -46,7 +46,8 @@ func (s *side) Path(context.Context, fleet.Digest) (string, func(), error) {
 
 // start brings up a pool, and a first zygote: when that is there, the pool knows its Ruby.
 func (s *side) start(ctx context.Context) error {
-	s.pool = ruby.New(ruby.Config{Dir: s.dir, Workers: 1, CompilesPerWorker: 1 << 30, Keeper: s.keeper}, s, compiletest.NewInventory(), slog.New(slog.DiscardHandler))
+	config := ruby.Config{Dir: s.dir, Workers: 1, CompilesPerWorker: 1 << 30, Keeper: s.keeper}
+	s.pool = ruby.New(config, s, compiletest.NewInventory(), slog.New(slog.DiscardHandler))
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.pool.Run(running) }()

@@ -33,6 +33,7 @@ type bench struct {
 	api   *api.Client
 	token string
 	fleet *simfleet.Fleet // nil: no agent is connected
+	alone time.Duration   // the processor time of a job that nobody watched: what watchers cost is what is more than that
 }
 
 func (s settings) open(tutti *rivals.Tutti, dir string, nodes int) (*bench, error) {
@@ -92,7 +93,9 @@ func (b *bench) reports(ctx context.Context) (measure.Row, error) {
 		}
 		header := http.Header{"Authorization": {"Bearer " + b.token}, "Content-Type": {"application/json"}}
 		_, err := load.Run(ctx, load.Plan{Workers: workers, Total: b.nodes}, func(ctx context.Context, worker, node int) error {
-			for command, body := range map[string][]byte{"replace_facts&version=5": b.made.PuppetDBFacts(node, 0), "store_report&version=8": b.made.PuppetDBReport(node, 0)} {
+			for command, body := range map[string][]byte{
+				"replace_facts&version=5": b.made.PuppetDBFacts(node, 0), "store_report&version=8": b.made.PuppetDBReport(node, 0),
+			} {
 				request := load.Request{
 					Method: http.MethodPost, Path: "/pdb/cmd/v1?command=" + command + "&certname=" + b.made.Certname(node), Header: header, Body: body,
 				}
@@ -125,7 +128,7 @@ func (b *bench) timed(ctx context.Context, name string, work func() error) (meas
 // agents connects an agent for each node.
 func (b *bench) agents(ctx context.Context) (measure.Row, error) {
 	return b.timed(ctx, "agents connect", func() error {
-		b.fleet = simfleet.New(b.tutti, b.ca, sim.Config{Names: b.names})
+		b.fleet = simfleet.New([]*rivals.Tutti{b.tutti}, b.ca, sim.Config{Names: b.names})
 		if err := b.fleet.Enrol(ctx); err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ func (b *bench) browse(ctx context.Context, what string, more ...string) (map[st
 	address, _, _ := strings.Cut(link.URL, "/login#")
 	cmd := exec.CommandContext(ctx, "node", "bench.mjs", what) //nolint:gosec // our own words
 	cmd.Dir = filepath.Join("console", "e2e")
-	cmd.Env = append(os.Environ(), "TUTTI_CONSOLE="+address, "TUTTI_CONSOLE_LINK="+link.URL, "TUTTI_NODES="+strconv.Itoa(b.nodes), "TUTTI_VIEWS="+strconv.Itoa(b.Views))
+	cmd.Env = append(os.Environ(), "TUTTI_CONSOLE="+address, "TUTTI_CONSOLE_LINK="+link.URL)
+	cmd.Env = append(cmd.Env, "TUTTI_NODES="+strconv.Itoa(b.nodes), "TUTTI_VIEWS="+strconv.Itoa(b.Views))
 	cmd.Env = append(cmd.Env, more...)
 	var printed, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &errs

@@ -45,8 +45,8 @@ func main() {
 }
 
 var columns = []string{
-	"nodes", "first_rows_ms", "opened_ms", "filtered_ms", "sorted_ms", "kb", "requests", "server_cpu_ms", "sorted_cpu_ms", "frames_per_s", "long_tasks", "long_pairs", "worst_task_ms",
-	"summaries_per_s", "done_s", "server_cores", "watching_cores", "others_cores",
+	"nodes", "first_rows_ms", "opened_ms", "filtered_ms", "sorted_ms", "kb", "requests", "server_cpu_ms", "sorted_cpu_ms",
+	"frames_per_s", "long_tasks", "long_pairs", "worst_task_ms", "summaries_per_s", "done_s", "heard", "server_cores", "watching_cores", "others_cores",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -87,7 +87,7 @@ func (s settings) onServer(
 		return nil, err
 	}
 	args := append([]string{"--console-listen", "127.0.0.1:" + strconv.Itoa(port), "--console-plain", "--puppetdb-clients", boardName}, rivals.AsFastAsItCan...)
-	return rivals.Alone(ctx, dir, args, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
+	return s.Alone(ctx, dir, args, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		b, err := s.open(tutti, dir, nodes)
 		if err != nil {
 			return nil, err

@@ -31,7 +31,8 @@ func (b *bench) puppetboard(ctx context.Context) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	var log bytes.Buffer
-	cmd := exec.CommandContext(ctx, "/usr/bin/python3", "-c", fmt.Sprintf("from puppetboard.app import app; app.run(port=%d, threaded=True)", port)) //nolint:gosec // our own words
+	script := fmt.Sprintf("from puppetboard.app import app; app.run(port=%d, threaded=True)", port)
+	cmd := exec.CommandContext(ctx, "/usr/bin/python3", "-c", script) //nolint:gosec // our own words
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.board, &log, &log
 	cmd.Env = append(os.Environ(), "PUPPETBOARD_SETTINGS="+filepath.Join(b.dir, "board.py"), "PYTHONDONTWRITEBYTECODE=1")
 	if err := cmd.Start(); err != nil {
@@ -80,6 +81,7 @@ PUPPETDB_KEY = %q
 PUPPETDB_TIMEOUT = 120
 SECRET_KEY = "for a benchmark only"
 DEFAULT_ENVIRONMENT = "*"
+OFFLINE_MODE = True
 LOGLEVEL = "warning"
 `, b.tutti.Port(), b.tutti.CAPath(), filepath.Join(b.dir, "board.crt"), filepath.Join(b.dir, "board.key"))
 	for name, text := range map[string][]byte{

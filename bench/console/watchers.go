@@ -23,13 +23,10 @@ func (b *bench) unwatched(ctx context.Context) (measure.Row, error) {
 	return b.watchedBy(ctx, "job over all, nobody watches", 0)
 }
 
-// watched is the same with many browsers: each has the stream of events, and that of the job.
+// watched is the same with many browsers: each has the stream of events, and the summaries of the job.
 func (b *bench) watched(ctx context.Context) (measure.Row, error) {
 	return b.watchedBy(ctx, watchCase(b.Watchers), b.Watchers)
 }
-
-// cpuAlone is what the job took without watchers: what they cost is what is more than that.
-var cpuAlone time.Duration
 
 func (b *bench) watchedBy(ctx context.Context, name string, watchers int) (measure.Row, error) {
 	var heard atomic.Int64
@@ -43,7 +40,7 @@ func (b *bench) watchedBy(ctx context.Context, name string, watchers int) (measu
 		defer stop()
 		work, listening := errgroup.WithContext(listening)
 		for range watchers {
-			for _, path := range []string{"/events", "/jobs/" + started.Job.ID + "/events"} {
+			for _, path := range []string{"/events", "/jobs/" + started.Job.ID + "/events?summary=true"} {
 				work.Go(func() error { return b.hear(listening, path, &heard) })
 			}
 		}
@@ -52,16 +49,16 @@ func (b *bench) watchedBy(ctx context.Context, name string, watchers int) (measu
 		if ended := work.Wait(); err == nil {
 			err = ended
 		}
-		return map[string]float64{"done_s": course.Done.Seconds(), "nodes": float64(b.nodes)}, err
+		return map[string]float64{"done_s": course.Done.Seconds(), "nodes": float64(b.nodes), "heard": float64(heard.Load())}, err
 	})
 	if err != nil {
 		return measure.Row{}, err
 	}
 	if watchers == 0 {
-		cpuAlone = span.Server
+		b.alone = span.Server
 		return measure.Ours(name, figures), nil
 	}
-	figures["watching_cores"] = max(0, (span.Server-cpuAlone).Seconds()) / span.Wall.Seconds()
+	figures["watching_cores"] = span.More(b.alone)
 	return measure.Ours(name, figures), nil
 }
 
@@ -85,15 +82,19 @@ func (b *bench) hear(ctx context.Context, path string, heard *atomic.Int64) erro
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", path, answer.Status)
 	}
-	lines := bufio.NewScanner(answer.Body)
+	lines, told := bufio.NewScanner(answer.Body), 0
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "data:") {
 			heard.Add(1)
+			told++
 		}
 	}
 	if err := lines.Err(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if told == 0 {
+		return fmt.Errorf("%s: nothing was heard, so watching it cost nothing", path)
 	}
 	return nil
 }

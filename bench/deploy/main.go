@@ -48,7 +48,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 }
 
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, nil, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
+	return s.Alone(ctx, dir, nil, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
 		b := &bench{settings: s, tutti: tutti, repo: filepath.Join(dir, "control")}
 		for i := range s.Files {
 			if err := b.write(i, 0); err != nil {

@@ -64,7 +64,8 @@ func (b *bench) pushes(ctx context.Context) (measure.Row, error) {
 }
 
 func (b *bench) git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", b.repo, "-c", "user.name=bench", "-c", "user.email=bench@example.test"}, args...)...).CombinedOutput() //nolint:gosec // our own words
+	args = append([]string{"-C", b.repo, "-c", "user.name=bench", "-c", "user.email=bench@example.test"}, args...)
+	out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput() //nolint:gosec // our own words
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 	}

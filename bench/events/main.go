@@ -51,7 +51,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 
 // measure starts a server, a real agent and simulated ones, and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, []string{"--max-load=0"}, func(tutti *rivals.Tutti, binary string) (rows []measure.Row, err error) {
+	return s.Alone(ctx, dir, []string{"--max-load=0"}, func(tutti *rivals.Tutti, binary string) (rows []measure.Row, err error) {
 		b := &bench{settings: s, tutti: tutti, binary: binary, dir: dir}
 		if err := b.open(ctx); err != nil {
 			return nil, err

@@ -54,8 +54,9 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }()                                                                                          // the agent has its own
-	n.cmd = exec.Command(n.binary, "agent", "run", "--dir", dir, "--puppet", puppet, "--runs", "off", "--facts-interval", "0s") //nolint:gosec,noctx // stop ends it
+	defer func() { _ = log.Close() }()             // the agent has its own
+	n.cmd = exec.Command(n.binary, "agent", "run", //nolint:gosec,noctx // stop ends it
+		"--dir", dir, "--puppet", puppet, "--runs", "off", "--facts-interval", "0s")
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if err := n.cmd.Start(); err != nil {
 		return err

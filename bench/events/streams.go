@@ -78,8 +78,10 @@ func (s *stream) write(ctx context.Context, events int, every time.Duration) err
 		}
 		s.log.Write(run, false, pxp.RunEvent{
 			N: n + 2, Kind: pxp.ResourceEvent, At: time.Now().UTC(), Environment: "production", Status: "success",
-			Type: "File", Title: fmt.Sprintf("/srv/%s/%d", s.name, n), Property: "ensure", Name: "file_created", Message: "defined content as '{sha256}" + strings.Repeat("0", 64) + "'",
-			Old: jsontext.Value(`"absent"`), New: jsontext.Value(`"file"`), File: "/code/manifests/site.pp", Line: 2, Containment: []string{"Stage[main]", "Main", fmt.Sprintf("File[/srv/%s/%d]", s.name, n)},
+			Type: "File", Title: fmt.Sprintf("/srv/%s/%d", s.name, n), Property: "ensure", Name: "file_created",
+			Message: "defined content as '{sha256}" + strings.Repeat("0", 64) + "'",
+			Old:     jsontext.Value(`"absent"`), New: jsontext.Value(`"file"`), File: "/code/manifests/site.pp", Line: 2,
+			Containment: []string{"Stage[main]", "Main", fmt.Sprintf("File[/srv/%s/%d]", s.name, n)},
 		})
 	}
 	s.log.Write(run, true, pxp.RunEvent{N: events + 2, Kind: pxp.RunEnded, At: time.Now().UTC(), Environment: "production", Status: "changed"})

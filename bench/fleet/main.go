@@ -31,9 +31,10 @@ type settings struct {
 	Environment string `json:"environment"`
 	Senders     int    `json:"senders"`
 
-	limit time.Duration
-	keep  string
-	out   string
+	rivals.Knobs `json:"-"` // without its flags but -postgres: a fleet is kept in another way
+	limit        time.Duration
+	keep         string
+	out          string
 }
 
 func main() {
@@ -44,6 +45,7 @@ func main() {
 	flag.IntVar(&s.Senders, "senders", 4, "nodes that send their facts at the same time")
 	flag.DurationVar(&s.limit, "limit", 90*time.Minute, "time for all of it")
 	flag.StringVar(&s.keep, "keep", "", "keep the fleet with its first catalogs in this directory, and use what is there")
+	s.PostgresFlag()
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
 	if s.keep != "" {
@@ -54,7 +56,8 @@ func main() {
 }
 
 var columns = []string{
-	"nodes", "touched", "compiled", "known_s", "current_s", "server_cpu_s", "cpu_ms_each", "server_cores", "client_cores", "others_cores", "peak_rss_mb", "server_rss_mb", "compile_pss_mb",
+	"nodes", "touched", "compiled", "known_s", "current_s", "server_cpu_s", "cpu_ms_each",
+	"server_cores", "client_cores", "others_cores", "peak_rss_mb", "server_rss_mb", "compile_pss_mb",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -65,7 +68,8 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return measure.Run(measure.Report{Name: "fleet", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir, kept) }, func(rows []measure.Row) []string {
+	work := func() ([]measure.Row, error) { return s.measure(ctx, dir, kept) }
+	return measure.Run(measure.Report{Name: "fleet", Settings: s}, columns, s.out, work, func(rows []measure.Row) []string {
 		notes := s.judge(rows)
 		if !kept.Time.IsZero() {
 			notes = append(notes, kept.note())
@@ -83,7 +87,7 @@ func (s settings) measure(ctx context.Context, dir string, kept kept) ([]measure
 	if err := code.make(s.Environment); err != nil {
 		return nil, err
 	}
-	return rivals.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
+	return s.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
 		b := &bench{settings: s, tutti: tutti, code: code, data: filepath.Join(dir, "server", "data")}
 		if err := b.open(); err != nil {
 			return nil, err

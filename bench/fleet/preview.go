@@ -59,8 +59,10 @@ func (b *bench) preview(ctx context.Context, name string, changed int, edit func
 	fmt.Fprintf(os.Stderr, "%s: ready after %.1f s\n", name, ready.Seconds())
 	return measure.Row{Server: "tutti", Case: name, Figures: map[string]float64{
 		"nodes": float64(b.Nodes), "touched": float64(report.Counts["changed"]), "compiled": now["tutti_compile_done_total"] - before["tutti_compile_done_total"],
-		"known_s": first.Seconds(), "current_s": ready.Seconds(), "server_cpu_s": span.Server.Seconds(), "cpu_ms_each": 1000 * span.Server.Seconds() / float64(b.Nodes),
-		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others), "peak_rss_mb": float64(span.PeakRSS) / 1e6,
+		"known_s": first.Seconds(), "current_s": ready.Seconds(),
+		"server_cpu_s": span.Server.Seconds(), "cpu_ms_each": 1000 * span.Server.Seconds() / float64(b.Nodes),
+		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
+		"peak_rss_mb":   float64(span.PeakRSS) / 1e6,
 		"server_rss_mb": float64(span.RootRSS) / 1e6, "compile_pss_mb": float64(span.RestPSS) / 1e6,
 	}}, nil
 }

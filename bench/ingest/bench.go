@@ -49,6 +49,7 @@ type store interface {
 // bench measures one store.
 type bench struct {
 	settings
+	name  string
 	store store
 }
 
@@ -68,7 +69,7 @@ func (b *bench) all(ctx context.Context, rounds int) ([]measure.Row, error) {
 			return rows, fmt.Errorf("%s: %w", step.name, err)
 		}
 		rows = append(rows, row)
-		fmt.Fprintf(os.Stderr, "%s: %s measured\n", b.store.target().Name(), step.name)
+		fmt.Fprintf(os.Stderr, "%s: %s measured\n", b.name, step.name)
 	}
 	b.store.disconnect()
 	row, err := b.memory(ctx)
@@ -91,7 +92,7 @@ func (b *bench) measure(ctx context.Context, name string, k kind, first, rounds 
 		total.End = span.End
 	}
 	latency, n := measure.Summarize(latencies), float64(len(latencies))
-	return measure.Row{Server: b.store.target().Name(), Case: name, Figures: map[string]float64{
+	return measure.Row{Server: b.name, Case: name, Figures: map[string]float64{
 		"stored": n, "per_s": n / total.Wall.Seconds(), "per_cpu_s": n / total.Server.Seconds(), "cpu_ms_each": 1000 * total.Server.Seconds() / n,
 		"p50_ms": ms(latency.P50), "p99_ms": ms(latency.P99), "pss_mb": mb(total.End.PSSBytes), "rss_mb": mb(total.End.RSSBytes),
 		"server_cores": total.Cores(total.Server), "client_cores": total.Cores(total.Clients), "others_cores": total.Cores(total.Others),
@@ -136,7 +137,7 @@ func (b *bench) memory(ctx context.Context) (measure.Row, error) {
 	case <-time.After(5 * time.Second):
 	}
 	usage, err := b.store.target().Usage()
-	return measure.Row{Server: b.store.target().Name(), Case: afterwards, Figures: map[string]float64{
+	return measure.Row{Server: b.name, Case: afterwards, Figures: map[string]float64{
 		"pss_mb": mb(usage.PSSBytes), "rss_mb": mb(usage.RSSBytes),
 	}}, err
 }

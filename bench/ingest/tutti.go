@@ -23,12 +23,21 @@ type tutti struct {
 	factsSent, reportsSent atomic.Int64
 }
 
-func (s settings) startTutti(ctx context.Context, dir string, fleet fleetgen.Fleet) (*tutti, error) {
+// onPostgres is our side with the records in PostgreSQL, which counts as a part of the server, as PuppetDB's does.
+const onPostgres = "tutti-postgres"
+
+func (s settings) startTutti(ctx context.Context, name, dir string, fleet fleetgen.Fleet) (*tutti, error) {
 	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	server, err := rivals.StartTutti(ctx, binary, dir)
+	start := rivals.StartTutti
+	if name == onPostgres {
+		start = func(ctx context.Context, binary, dir string, args ...string) (*rivals.Tutti, error) {
+			return rivals.StartTuttiOnPostgres(ctx, binary, dir, nil, args...)
+		}
+	}
+	server, err := start(ctx, binary, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,9 @@ type bench struct {
 	api   *api.Client
 	names []string
 	fleet *simfleet.Fleet
-}
 
-// controllerName may order agents over the broker.
-const controllerName = "controller"
+	unasked time.Duration // the server's processor time for a job whose events nobody asks for
+}
 
 // open makes the fleet; nobody is connected yet.
 func (s settings) open(ctx context.Context, tutti *rivals.Tutti, dir string) (*bench, error) {
@@ -40,7 +39,11 @@ func (s settings) open(ctx context.Context, tutti *rivals.Tutti, dir string) (*b
 	if err := deployTask(ctx, tutti, filepath.Join(dir, "code")); err != nil {
 		return nil, err
 	}
-	b.fleet = simfleet.New(tutti, b.ca, sim.Config{Names: b.names})
+	pause := api.CompilePauseRequest{Reason: "what is compiled of the fleet's first facts is not measured"}
+	if _, err := api.CompilePause.Call(ctx, b.api, pause); err != nil {
+		return nil, err
+	}
+	b.fleet = simfleet.New([]*rivals.Tutti{tutti}, b.ca, sim.Config{Names: b.names})
 	if err := b.fleet.Enrol(ctx); err != nil {
 		return nil, err
 	}
@@ -63,6 +66,8 @@ func (b *bench) cases() []func(context.Context) (measure.Row, error) {
 	add("job", b.memory("idle after jobs"))
 	add("task", b.task("own API", b.ownTask))
 	add("task", b.task("orchestrator API", b.orchestratorTask))
+	add("events", b.events("events of all, nobody asks", 0))
+	add("events", b.events(askedCase, eventClients))
 	add("output", b.output)
 	add("output", b.memory("idle after output"))
 	add("storm", b.storm)

@@ -74,8 +74,9 @@ func deployTask(ctx context.Context, tutti *rivals.Tutti, dir string) error {
 		return err
 	}
 	for name, text := range map[string]string{
-		"output.json": `{"description": "write much", "input_method": "stdin", "parameters": {"bytes": {"type": "Integer"}}}`,
-		"output.sh":   "#!/bin/sh\nhead -c \"$PT_bytes\" /dev/zero | tr '\\0' x\n",
+		"output.json": `{"description": "write much, or take long", "input_method": "stdin",
+			"parameters": {"bytes": {"type": "Optional[Integer]"}, "sleep": {"type": "Optional[Integer]"}}}`,
+		"output.sh": "#!/bin/sh\nsleep \"${PT_sleep:-0}\"; head -c \"${PT_bytes:-0}\" /dev/zero | tr '\\0' x\n",
 	} {
 		if err := os.WriteFile(filepath.Join(tasks, name), []byte(text), 0o600); err != nil {
 			return err

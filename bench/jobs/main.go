@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
@@ -42,14 +43,14 @@ func main() {
 	flag.IntVar(&s.Asks, "asks", 20, "questions to the API in a second while jobs run")
 	flag.DurationVar(&s.Settle, "settle", 10*time.Second, "time before memory is measured")
 	s.Flags(20*time.Minute, "the server's files and logs")
-	flag.StringVar(&s.only, "only", "", "idle, ping, job, task, output or storm: these cases alone")
+	flag.StringVar(&s.only, "only", "", "idle, ping, job, task, events, output or storm: these cases alone")
 	flag.Parse()
 	s.Main("jobs", s.run)
 }
 
 var columns = []string{
 	"agents", "sent_s", "done_s", "p50_s", "max_s", "api_asks", "api_p50_ms", "api_p99_ms", "api_max_ms", "server_cpu_ms_each",
-	"server_cores", "client_cores", "others_cores", "rss_mb", "peak_rss_mb",
+	"asking_cores", "server_cores", "client_cores", "others_cores", "rss_mb", "peak_rss_mb",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -69,7 +70,8 @@ func (s settings) check() error {
 
 // measure starts a server and a fleet and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, []string{"--broker-controllers", controllerName}, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
+	args := append([]string{"--broker-controllers", simfleet.ControllerName}, rivals.AsFastAsItCan...)
+	return s.Alone(ctx, dir, args, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		b, err := s.open(ctx, tutti, dir)
 		if err != nil {
 			return nil, err
@@ -92,5 +94,7 @@ func (s settings) judge(rows []measure.Row) []string {
 	aim(pingCase(s.Targets), "max_s", 1, fmt.Sprintf("an action on %d nodes, all answers in, below 1 s", s.Targets))
 	aim(allCase, "sent_s", 10, fmt.Sprintf("a job over %d nodes all sent below 10 s", s.Agents))
 	aim(allCase, "api_p99_ms", 100, "p99 of the API meanwhile below 100 ms")
+	aim(askedCase, "asking_cores", 0.25,
+		fmt.Sprintf("%d clients that ask for events of %d nodes without a pause take below a quarter of a core", eventClients, s.Agents))
 	return notes
 }

@@ -158,7 +158,11 @@ func disagreements(outcomes []outcome) []string {
 }
 
 func ratios(rows []measure.Row, name string) []measure.Ratio {
-	aims := []measure.Aim{{Case: "loaded", Figure: "pss_mb", Peer: puppetdb, Max: 0.2}, {Case: "loaded", Figure: "disk_mb", Peer: puppetdb}, {Case: "loaded", Figure: "load_s", Peer: puppetdb}}
+	aims := []measure.Aim{
+		{Case: "loaded", Figure: "pss_mb", Peer: puppetdb, Max: 0.2},
+		{Case: "loaded", Figure: "disk_mb", Peer: puppetdb},
+		{Case: "loaded", Figure: "load_s", Peer: puppetdb},
+	}
 	for _, row := range rows {
 		if row.Server == name && row.Case != "loaded" {
 			aims = append(aims, measure.Aim{Case: row.Case, Figure: "p50_ms", Peer: puppetdb, Max: 1})

@@ -12,14 +12,12 @@ import (
 
 	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/bench/rivals/load"
-	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // tutti is our side, on SQLite or on a PostgreSQL of its own.
 type tutti struct {
 	*rivals.Tutti
-	name     string
-	postgres *rivals.Postgres // nil for SQLite
+	name string
 
 	conns  []*load.Conn // one a worker
 	header http.Header
@@ -33,21 +31,16 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 			err = errors.Join(err, t.Stop())
 		}
 	}()
-	var args []string
-	if name == tuttiPostgres {
-		if t.postgres, err = rivals.StartPostgres(ctx, dir, postgresSettings...); err != nil {
-			return t, err
-		}
-		if err := t.postgres.MakeDatabase(ctx, "tutti"); err != nil {
-			return t, err
-		}
-		args = append(args, "--database", t.postgres.URL("tutti"))
-	}
 	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return t, err
 	}
-	if t.Tutti, err = rivals.StartTutti(ctx, binary, dir, args...); err != nil {
+	if name == tuttiPostgres {
+		t.Tutti, err = rivals.StartTuttiOnPostgres(ctx, binary, dir, postgresSettings)
+	} else {
+		t.Tutti, err = rivals.StartTutti(ctx, binary, dir)
+	}
+	if err != nil {
 		return t, err
 	}
 	for range s.Workers {
@@ -58,10 +51,10 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 		header.Set("Content-Type", "application/json")
 		t.conns, t.header = append(t.conns, conn), header
 	}
-	if err := l.fill(ctx, name, s.Workers, t); err != nil || t.postgres == nil {
+	if err := l.fill(ctx, name, s.Workers, t); err != nil {
 		return t, err
 	}
-	return t, t.postgres.Analyze(ctx, "tutti")
+	return t, t.Analyze(ctx)
 }
 
 // send stores a command: an answer means committed.
@@ -78,19 +71,6 @@ func (t *tutti) drain(context.Context, int) error { return nil }
 
 func (t *tutti) Name() string { return t.name }
 
-func (t *tutti) Usage() (measure.Usage, error) {
-	usage, err := t.Tutti.Usage()
-	if err != nil || t.postgres == nil {
-		return usage, err
-	}
-	database, err := t.postgres.Usage()
-	usage.CPU += database.CPU
-	usage.PSSBytes += database.PSSBytes
-	usage.RSSBytes += database.RSSBytes
-	usage.Processes += database.Processes
-	return usage, err
-}
-
 // conn is a connection of the administrator, who may ask.
 func (t *tutti) conn(context.Context) (*load.Conn, http.Header, error) {
 	token, err1 := os.ReadFile(t.TokenPath())
@@ -105,17 +85,13 @@ func (t *tutti) conn(context.Context) (*load.Conn, http.Header, error) {
 }
 
 func (t *tutti) Stop() error {
-	var errs []error
 	for _, conn := range t.conns {
 		conn.Close()
 	}
-	if t.Tutti != nil {
-		errs = append(errs, t.Tutti.Stop())
+	if t.Tutti == nil {
+		return nil
 	}
-	if t.postgres != nil {
-		errs = append(errs, t.postgres.Stop())
-	}
-	return errors.Join(errs...)
+	return t.Tutti.Stop()
 }
 
 const (

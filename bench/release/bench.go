@@ -39,7 +39,7 @@ func (s settings) open(tutti *rivals.Tutti, dir string) (*bench, error) {
 	if b.api, err = tutti.API(); err != nil {
 		return nil, err
 	}
-	b.fleet = simfleet.New(tutti, ca, sim.Config{Names: b.names, Catalogs: tutti.LocalhostURL(), Enrolling: s.Enrolling})
+	b.fleet = simfleet.New([]*rivals.Tutti{tutti}, ca, sim.Config{Names: b.names, Catalogs: tutti.LocalhostURL(), Enrolling: s.Enrolling})
 	return b, nil
 }
 

@@ -63,7 +63,7 @@ func judge(rows []measure.Row) (notes []string) {
 
 // measure starts a server and a fleet and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return rivals.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
+	return s.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		b, err := s.open(tutti, dir)
 		if err != nil {
 			return nil, err

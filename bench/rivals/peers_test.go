@@ -33,7 +33,10 @@ func TestCAIssuesForBothEndsOfAHandshake(t *testing.T) {
 		t.Error("a second certificate for the same name")
 	}
 	near, far := net.Pipe()
-	server := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool, MinVersion: tls.VersionTLS13})
+	server := tls.Server(far, &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool,
+	})
 	done := make(chan error, 1)
 	go func() { done <- server.HandshakeContext(t.Context()) }()
 	if err := tls.Client(near, client).HandshakeContext(t.Context()); err != nil {

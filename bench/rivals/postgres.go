@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/tutti-project/tutti/bench/rivals/measure"
@@ -68,7 +69,8 @@ func (p *Postgres) initialise(ctx context.Context, data, asUser string) error {
 	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err == nil {
 		return nil
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8") //nolint:gosec // found by postgresBin
+	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), //nolint:gosec // found by postgresBin
+		"-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
 	if asUser != "" {
 		who, err := credential(asUser)
 		if err != nil {
@@ -144,6 +146,16 @@ func (p *Postgres) MakeDatabase(ctx context.Context, name string) error {
 // planned badly until the server has got round to that by itself.
 func (p *Postgres) Analyze(ctx context.Context, database string) error {
 	return p.sql(ctx, database, "analyze")
+}
+
+// Bytes is what a database takes on the disk.
+func (p *Postgres) Bytes(ctx context.Context, database string) (int64, error) {
+	out, err := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-A", "-t", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", //nolint:gosec // our own words
+		"-d", database, "-c", "select pg_database_size(current_database())").Output()
+	if err != nil {
+		return 0, fmt.Errorf("the size of database %s: %w", database, err)
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
 // Version is the server package's: its programs lie below /usr/lib/postgresql/15.

@@ -242,7 +242,8 @@ func writePuppetDB(dir string, port, postgresPort int, config PuppetDBConfig) er
 			return err
 		}
 	}
-	fill := strings.NewReplacer("@DIR@", dir, "@PORT@", strconv.Itoa(port), "@POSTGRES@", strconv.Itoa(postgresPort), "@THREADS@", config.threads(), "@EXPIRY@", config.expiry())
+	fill := strings.NewReplacer("@DIR@", dir, "@PORT@", strconv.Itoa(port), "@POSTGRES@", strconv.Itoa(postgresPort),
+		"@THREADS@", config.threads(), "@EXPIRY@", config.expiry())
 	for name, text := range puppetdbFiles {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(fill.Replace(text)), 0o600); err != nil {
 			return err

@@ -33,6 +33,7 @@ type Tutti struct {
 	port        int
 	args        []string
 	proc        *process
+	postgres    *Postgres // nil: the records are a file below dir
 	pool        *x509.CertPool
 
 	mu      sync.Mutex
@@ -73,6 +74,41 @@ func StartTutti(ctx context.Context, binary, dir string, args ...string) (*Tutti
 	}
 	return t, nil
 }
+
+// StartTuttiOnPostgres is [StartTutti] with the records in a PostgreSQL below dir, started with settings such as "shared_buffers=1GB". It counts as a
+// part of the server, as PuppetDB's does, and stops with it.
+func StartTuttiOnPostgres(ctx context.Context, binary, dir string, settings []string, args ...string) (*Tutti, error) {
+	if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL's user must pass through
+		return nil, fmt.Errorf("start tutti: %w", err)
+	}
+	postgres, err := StartPostgres(ctx, dir, settings...)
+	if err != nil {
+		return nil, err
+	}
+	if err := postgres.MakeDatabase(ctx, database); err != nil {
+		return nil, errors.Join(err, postgres.Stop())
+	}
+	t, err := StartTutti(ctx, binary, dir, append([]string{"--database", postgres.URL(database)}, args...)...)
+	if err != nil {
+		return nil, errors.Join(err, postgres.Stop())
+	}
+	t.postgres = postgres
+	return t, nil
+}
+
+// database is what the records' database is called.
+const database = "tutti"
+
+// Analyze gives the planner of PostgreSQL statistics of what was loaded at once.
+func (t *Tutti) Analyze(ctx context.Context) error {
+	if t.postgres == nil {
+		return nil
+	}
+	return t.postgres.Analyze(ctx, database)
+}
+
+// Use has the next start get other arguments than the last one.
+func (t *Tutti) Use(args ...string) { t.args = args }
 
 // Restart starts the server on the data directory that is there, after Kill or
 // Stop, and waits until it runs.
@@ -211,10 +247,23 @@ func (t *Tutti) Trust() *tls.Config {
 }
 
 // Usage implements [Target].
-func (t *Tutti) Usage() (measure.Usage, error) { return t.proc.usage() }
+func (t *Tutti) Usage() (measure.Usage, error) {
+	usage, err := t.proc.usage()
+	if err != nil || t.postgres == nil {
+		return usage, err
+	}
+	records, err := t.postgres.Usage()
+	return usage.And(records), err
+}
 
 // Stop implements [Target].
-func (t *Tutti) Stop() error { return t.proc.stop(syscall.SIGTERM) }
+func (t *Tutti) Stop() error {
+	err := t.proc.stop(syscall.SIGTERM)
+	if t.postgres != nil {
+		err = errors.Join(err, t.postgres.Stop())
+	}
+	return err
+}
 
 // Kill is kill -9 of the server alone; what it had started must find out.
 func (t *Tutti) Kill() error {

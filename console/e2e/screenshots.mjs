@@ -18,6 +18,9 @@ const pages = {
   variants: '/resources?title=%2Fsrv%2Fapp.conf',
   values: '/facts?path=%5B%22os%22%2C%22family%22%5D',
   versions: '/versions',
+  spread: '/versions?view=spread',
+  generations: '/nodes/sim-0001.example.test?tab=generations',
+  'node-groups': '/nodes/sim-0001.example.test?tab=groups',
   mistakes: '/versions?environment=staging&view=mistakes',
   previews: '/previews',
   preview: '/previews/1',
@@ -54,6 +57,7 @@ const pages = {
 mkdirSync(out, { recursive: true });
 const browser = await launch();
 const { page, context } = await open(browser);
+const only = process.env.PAGES?.split(' ') ?? []; // some of them
 const sizes = [390, 1024, 1600].flatMap((width) => ['light', 'dark'].map((theme) => ({ width, theme })));
 
 async function take(name, { width, theme }) {
@@ -69,6 +73,7 @@ for (const size of sizes) await take('login', size);
 await page.goto(setting('TUTTI_CONSOLE_LINK'));
 await page.getByRole('heading', { name: 'Overview' }).waitFor();
 for (const [name, path] of Object.entries(pages)) {
+  if (only.length > 0 && !only.includes(name)) continue;
   await page.goto(base + path);
   await settled(page);
   await page.waitForLoadState('load');
@@ -106,7 +111,7 @@ for (const [name, path] of Object.entries({
   await page.goto(base + path);
   await settled(page);
   await page.waitForFunction(() => document.querySelector('[data-testid=link]')?.textContent?.includes('live'));
-  await page.setViewportSize({ width: 1120, height: name === 'why-red' ? 980 : 700 });
+  await page.setViewportSize({ width: 1120, height: { 'why-red': 980, release: 720 }[name] ?? 700 });
   await page.waitForTimeout(150);
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }

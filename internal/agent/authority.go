@@ -114,6 +114,8 @@ func unreachable(ctx context.Context, host string, err error) error {
 			names = append(names, ip.String())
 		}
 		hint = fmt.Sprintf("use one of the names in its certificate (%s), or add this one to dns_alt_names on the server", strings.Join(names, ", "))
+	} else if api.NoName(err) {
+		hint = "name the server as this machine knows it, by a name that is in its certificate, or give its address in /etc/hosts"
 	} else if isAlert(err) {
 		hint = "the server does not accept this node's certificate; `tutti agent doctor` says why"
 	} else if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -260,6 +261,9 @@ func ParseServer(text string) (*url.URL, error) {
 	port := u.Port()
 	if port == "" {
 		port = defaultPort
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return nil, fault.New(fault.Invalid, "the server's address has port %.20s; ports are 1 to 65535, and the server's is %s if nobody chose another", port, defaultPort)
 	}
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(u.Hostname(), port)}, nil
 }

@@ -77,7 +77,7 @@ func (d Doctor) neighbourCertificate(id *Identity, n neighbour, shared bool) Fin
 		}
 		return Finding{
 			Check: check, State: d.severity(shared),
-			Found: fmt.Sprintf("Puppet is configured as %s, and this agent is %s: the server sees two nodes", is, name),
+			Found: fmt.Sprintf("Puppet is configured as %s, and this agent is %s: the server sees two nodes; Puppet's settings are in %s", is, name, n.is["config"]),
 			Mend:  mend,
 		}
 	}
@@ -135,8 +135,9 @@ func (d Doctor) neighbourServer(ctx context.Context, n neighbour, shared bool) F
 	_ = conn.Close()
 	if !d.asksHere(ctx, n) {
 		return Finding{
-			Check: check, State: Warning, Found: fmt.Sprintf("Puppet asks %s, and this agent %s", address, strings.Join(d.Config.primaries(), ", ")),
-			Mend: d.setServer(n) + ", unless both belong to one fleet",
+			Check: check, State: Warning,
+			Found: fmt.Sprintf("Puppet asks %s, and this agent %s; Puppet's settings are in %s", address, strings.Join(d.Config.primaries(), ", "), n.is["config"]),
+			Mend:  d.setServer(n) + ", unless both belong to one fleet",
 		}
 	}
 	return good(check, "%s", address)

@@ -79,6 +79,11 @@ func TestAfterAJoinInVain(t *testing.T) {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, other.Public(), other)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(second.Dir, caName), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	kept := second
+	kept.CA, kept.Fingerprint = nil, strings.Repeat("AB:", 31)+"AB"
+	if _, err := kept.Run(t.Context()); !fault.Is(err, fault.Denied) || !fileIs(filepath.Join(second.Dir, caName)) {
+		t.Errorf("with a fingerprint that is nobody's it keeps no CA: %v", err)
+	}
 	if _, err := second.Run(t.Context()); err != nil {
 		t.Errorf("with the CA of a join in vain: %v", err)
 	}

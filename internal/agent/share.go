@@ -87,8 +87,8 @@ func (n neighbour) fits(name fleet.Certname, server *url.URL) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "Puppet on this node has a certificate as %s already, not as %s (%s, by %s). Join under that name: --certname %s; or give that certificate up: "+
-		"`puppet ssl clean`; or leave Puppet as it is: --no-puppet", is, name, other, leaf.Issuer.CommonName, is)
+	return fault.New(fault.Conflict, "Puppet on this node has a certificate as %s already, not as %s (%s, by %s; certname is in %s). Join under that name: --certname %s; or give that certificate up: "+
+		"`puppet ssl clean`; or leave Puppet as it is: --no-puppet", is, name, other, leaf.Issuer.CommonName, n.is["config"], is)
 }
 
 // configure makes Puppet's settings say this name and server, by Puppet's own `config set`, which keeps what else is in the file. Changed is what it set.

@@ -44,12 +44,12 @@ func TestRegister(t *testing.T) {
 		<-time.After(1500 * time.Millisecond)
 		store.Fail(nil)
 		<-time.After(time.Second)
-		if store.Saves() != 1 {
-			t.Errorf("%d transactions for two nodes after one that failed", store.Saves())
+		if store.Writes() != 1 {
+			t.Errorf("%d transactions for two nodes after one that failed", store.Writes())
 		}
 		<-time.After(time.Minute)
-		if store.Saves() != 1 {
-			t.Errorf("nothing changed, and %d transactions", store.Saves())
+		if store.Writes() != 1 {
+			t.Errorf("nothing changed, and %d transactions", store.Writes())
 		}
 		left := time.Now()
 		r.Went(second, left)

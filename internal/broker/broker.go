@@ -100,6 +100,7 @@ type Broker struct {
 	stopped     bool
 	far         elsewhere  // clients of other brokers
 	settling    []*Session // that came or left, and the records do not have it yet
+	tidyAt      int        // as many of them are looked through
 
 	settle chan struct{}   // there are some
 	missed atomic.Bool     // what other brokers told may have been lost
@@ -151,7 +152,7 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 	if admin || b.cfg.Controller(who.Certname) {
 		who.Party = Controller
 	}
-	s := &Session{broker: b, who: who, conn: conn, out: outbox{limit: b.cfg.QueueBytes, all: &b.queues}}
+	s := &Session{broker: b, who: who, conn: conn, seated: make(chan struct{}), out: outbox{limit: b.cfg.QueueBytes, all: &b.queues}}
 	old, ask, err := b.enter(s)
 	if err != nil {
 		b.cfg.Log.Warn("connection refused", "uri", who.URI, "remote", who.Remote, "err", err)
@@ -246,16 +247,21 @@ func (b *Broker) Send(ctx context.Context, m wire.Message) error {
 // deliver queues a message for its target, here or on the server that it is connected to.
 func (b *Broker) deliver(ctx context.Context, m wire.Message) error {
 	b.mu.Lock()
-	to := b.sessions[m.Target]
+	to, from := b.sessions[m.Target], b.sessions[m.Sender]
 	far, elsewhere := b.far.seats[m.Target]
 	b.mu.Unlock()
 	switch {
 	case to != nil:
 		return to.push(m)
 	case elsewhere:
+		if from != nil {
+			from.awaitSeat(ctx)
+		}
 		err := b.cfg.Others.Pass(ctx, far.Server, m)
 		if fault.Is(err, fault.NotFound) { // what is known here is old
-			b.Missed()
+			if now := b.find(ctx, m.Target); now != "" && now != far.Server {
+				err = b.cfg.Others.Pass(ctx, now, m)
+			}
 		}
 		return err
 	}

@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"context"
+	"time"
+
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -159,13 +162,50 @@ func (b *Broker) learn(s Sharing) {
 }
 
 // Take queues a message for its target if that is connected here, and otherwise nowhere: NotFound. Brokers of other servers pass on what is for clients
-// here.
-func (b *Broker) Take(m wire.Message) error {
+// here. A sender that this broker did not hear of yet is looked up first: the answer may be there in a moment, and is for it.
+func (b *Broker) Take(ctx context.Context, m wire.Message) error {
 	b.mu.Lock()
 	to := b.sessions[m.Target]
+	_, far := b.far.seats[m.Sender]
+	known := far || b.sessions[m.Sender] != nil || m.Sender == wire.Broker
 	b.mu.Unlock()
 	if to == nil {
 		return errNotConnected()
 	}
+	if !known {
+		b.find(ctx, m.Sender)
+	}
 	return to.push(m)
+}
+
+// seatMay is how long a message waits for the records. Without them it goes on its way: then the answer to it may be lost.
+const seatMay = time.Second
+
+// find looks into the records for a client that this broker knows nothing of, or something old, and says where it is; empty: not elsewhere.
+func (b *Broker) find(ctx context.Context, uri wire.URI) (server string) {
+	ctx, cancel := context.WithTimeout(ctx, seatMay)
+	defer cancel()
+	seat, there, err := b.cfg.Others.Roster.Seat(ctx, uri)
+	if err != nil || !there || seat.Server == b.cfg.Others.Server {
+		b.Missed()
+		return ""
+	}
+	var n news
+	b.mu.Lock()
+	b.cameElsewhere(seat, &n)
+	server = b.far.seats[uri].Server
+	b.mu.Unlock()
+	b.act(n)
+	return server
+}
+
+// awaitSeat waits until the records have a session, so that others can find where the answers to its messages belong.
+func (s *Session) awaitSeat(ctx context.Context) {
+	wait := time.NewTimer(seatMay)
+	defer wait.Stop()
+	select {
+	case <-s.seated:
+	case <-ctx.Done():
+	case <-wait.C:
+	}
 }

@@ -20,3 +20,10 @@ func (s *Session) Number() int64 {
 	defer s.broker.mu.Unlock()
 	return s.number
 }
+
+// Unsettled is how many sessions the records do not have right yet.
+func (b *Broker) Unsettled() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.settling)
+}

@@ -47,6 +47,8 @@ type Roster interface {
 	// Tallies counts the seats of each server that has any. newest is the highest number that was given: whatever has it or a lower one, and
 	// is asked for afterwards, is there or was forgotten.
 	Tallies(ctx context.Context) (all map[string]Tally, newest int64, err error)
+	// Seat is that of a client, if it has one.
+	Seat(ctx context.Context, uri wire.URI) (seat Seat, ok bool, err error)
 	// Seats is all of a server, by URI. What Rivals knows is not kept.
 	Seats(ctx context.Context, server string) ([]Seat, error)
 }

@@ -21,10 +21,26 @@ func (b *Broker) unsettled(all ...*Session) {
 		return
 	}
 	b.settling = append(b.settling, all...)
+	if len(b.settling) >= max(b.tidyAt, seatsAtOnce) {
+		b.tidy()
+	}
 	select {
 	case b.settle <- struct{}{}:
 	default:
 	}
+}
+
+// tidy drops what need not be written: while the records are away, clients may come and leave any number of times. The caller holds b.mu.
+func (b *Broker) tidy() {
+	seen := make(map[*Session]bool, len(b.settling))
+	b.settling = slices.DeleteFunc(b.settling, func(s *Session) bool {
+		here := b.sessions[s.who.URI] == s
+		done := here && s.number > 0 || !here && s.number == 0 && s.rival == nil
+		again := seen[s]
+		seen[s] = true
+		return done || again
+	})
+	b.tidyAt = 2 * len(b.settling)
 }
 
 // RunSeats keeps the records right about the sessions here, and what is known here about other servers' right by the records, until
@@ -191,11 +207,15 @@ func (b *seats) seated(sessions []*Session, numbers []int64) []Seat {
 	b.mu.Lock()
 	for i, s := range sessions {
 		s.number = numbers[i]
+		s.once.Do(func() { close(s.seated) })
 		came[i] = Seat{Presence: s.who, Server: b.cfg.Others.Server, Number: s.number}
 		came[i].Rivals = s.rivals
 		if rival := s.rival; rival != nil {
 			s.rival = nil
 			b.cameElsewhere(*rival, &n)
+		}
+		if b.sessions[s.who.URI] != s { // it has left meanwhile
+			b.unsettled(s)
 		}
 	}
 	b.mu.Unlock()
@@ -218,8 +238,8 @@ func (b *seats) lookWhoIsThere(ctx context.Context) error {
 			b.forget(server, &n)
 		}
 	}
-	for server := range alive {
-		if !b.alive[server] {
+	for server, there := range alive {
+		if there && !b.alive[server] {
 			b.missed.Store(true)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +28,10 @@ type Session struct {
 	asked  time.Time // when one was last asked whether it is still there; zero: it has answered
 
 	// Of the records; the broker's mu is held.
-	number int64 // see Seat; 0: they do not have it
-	rival  *Seat // of the same client on another server, heard of before there was a number
+	number int64         // see Seat; 0: they do not have it
+	rival  *Seat         // of the same client on another server, heard of before there was a number
+	seated chan struct{} // closed when there was a number first
+	once   sync.Once
 }
 
 // Presence is who this is.

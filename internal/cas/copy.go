@@ -95,3 +95,18 @@ func (c *copying) count(sizes map[fleet.Digest]int64, ds ...fleet.Digest) {
 		c.result.Bytes += sizes[d]
 	}
 }
+
+// Lacking is what one store does not have of another one, or has with another size. Both are listed anew.
+func Lacking(ctx context.Context, from, to Lister) ([]fleet.Digest, error) {
+	left := map[fleet.Digest]int64{}
+	if err := from.Each(ctx, func(d fleet.Digest, size int64) error { left[d] = size; return nil }); err != nil {
+		return nil, err
+	}
+	err := to.Each(ctx, func(d fleet.Digest, size int64) error {
+		if left[d] == size {
+			delete(left, d)
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(left)), err
+}

@@ -40,6 +40,12 @@ type Visit struct {
 	Place
 	Trusted  json.RawMessage // the node's $trusted, one JSON object
 	FactsSeq int64           // of the facts that came with the request; 0: none came
+	Kept     bool            // the records could not be asked: only a catalog that is kept elsewhere can be the answer; see package near
+}
+
+// Inlined says whether file metadata is in the catalog: the agent takes it there.
+func (v Visit) Inlined() bool {
+	return v.Static && (len(v.ChecksumTypes) == 0 || slices.Contains(v.ChecksumTypes, InlinedChecksum))
 }
 
 // Answer is a catalog as it goes to the node.
@@ -177,7 +183,7 @@ const InlinedChecksum = "sha256"
 
 // Catalog answers a visit. It may wait for a compilation; see compile.Service.
 func (s Service) Catalog(ctx context.Context, v Visit) (Answer, error) {
-	static := v.Static && (len(v.ChecksumTypes) == 0 || slices.Contains(v.ChecksumTypes, InlinedChecksum))
+	static := v.Inlined()
 	if v.Released {
 		return s.released(ctx, v, catalog.Stamp{Static: static})
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +96,7 @@ func (a *app) dataDir() string {
 // fallback that is missing is no error, one that may not be read is.
 func readOr(named, fallback, flag string) ([]byte, error) {
 	path := first(named, fallback)
-	content, err := os.ReadFile(path)
+	content, err := readWhole(path, maxNamedBytes)
 	if named == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

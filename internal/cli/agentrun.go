@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/tutti-project/tutti/api"
@@ -81,6 +82,9 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 			return err
 		}
 		c.printer().Line("wrote " + in.path)
+		if !isFile(filepath.Join(dir, agent.ConfigFile)) {
+			c.hint("%s has no settings yet: before the agent starts, have it join with `%s`", dir, withDir("tutti agent join https://HOST:8140", dir))
+		}
 		c.hint("Start it with: systemctl daemon-reload && systemctl enable --now tutti-agent")
 		return nil
 	},

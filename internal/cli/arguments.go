@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // exactly takes n arguments, and else shows how the command is used.
@@ -86,4 +88,53 @@ func nameOf(word string) string {
 		return "an argument"
 	}
 	return name
+}
+
+// environmentWithRef is the argument of a verb whose code a flag names. People write the code behind the environment, as in a deploy, or before it.
+func environmentWithRef(cmd *cobra.Command, args []string) error {
+	told := func(detail, environment, code string) error {
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: detail, Hint: fmt.Sprintf("`%s %s --ref %.200s`", cmd.CommandPath(), environment, code)}}
+	}
+	switch {
+	case len(args) == 1 && isCode(args[0]) && !isEnvironment(args[0]):
+		return told(fmt.Sprintf("for which environment? %.200q is its code, which --ref names", args[0]), "production", args[0])
+	case len(args) == 2 && isCode(args[0]) && isEnvironment(args[1]) && !isCode(args[1]):
+		return told(fmt.Sprintf("%.200q is one argument too many: --ref names the code", args[0]), args[1], args[0])
+	case len(args) == 2 && isCode(args[1]) && isEnvironment(args[0]):
+		return told(fmt.Sprintf("%.200q is one argument too many: --ref names the code", args[1]), args[0], args[1])
+	}
+	return exactly(1)(cmd, args)
+}
+
+// place is the arguments of a verb that shows a line of code.
+func place(cmd *cobra.Command, args []string) error {
+	told := func(detail, environment, file string) error {
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: detail, Hint: fmt.Sprintf("`%s %s %.200s`", cmd.CommandPath(), environment, file)}}
+	}
+	switch {
+	case len(args) == 1 && isPlace(args[0]):
+		return told("ENVIRONMENT is missing, whose code it is", "production", args[0])
+	case len(args) == 1 && isEnvironment(args[0]):
+		return usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: "FILE:LINE is missing, such as manifests/site.pp:12",
+			Hint: fmt.Sprintf("what is deployed: `tutti code status %s`, and what was: `tutti code versions %s`", args[0], args[0]),
+		}}
+	case len(args) == 2 && isPlace(args[0]) && isEnvironment(args[1]):
+		return told("the environment is named first", args[1], args[0])
+	}
+	return exactly(2)(cmd, args)
+}
+
+// isPlace says whether an argument is a file of code, perhaps with a line.
+func isPlace(arg string) bool { return strings.ContainsAny(arg, "/:.") }
+
+// isCode says whether an argument is a directory, or reads like the path of one or like the URL of a repository.
+func isCode(arg string) bool {
+	return strings.ContainsAny(arg, "/:") || strings.HasPrefix(arg, ".") || isDir(arg)
+}
+
+// isEnvironment says whether an argument can be the name of an environment.
+func isEnvironment(arg string) bool {
+	_, err := fleet.ParseEnvironment(arg)
+	return err == nil
 }

@@ -228,10 +228,13 @@ type backupAcceptInput struct {
 }
 
 var backupAccept = verb[backupAcceptInput]{
-	use: "accept", short: "Use a database file as it is that a server refuses to start on",
+	use: "accept", short: "Use a database as it is that a server refuses to start on",
 	long: `A server refuses a tutti.db that was copied while a server used it, without its log, or that is not the one that was used
 last. A backup is what helps then. If there is none, this looks whether the file is whole in itself, and lets a server use
-it. What was written last is lost; see docs/disaster.md. The server must not run.`,
+it. What was written last is lost; see docs/disaster.md. The server must not run.
+
+A server also refuses records, in SQLite or PostgreSQL, that moved away (tutti move). This lets it use them again, without what happened
+since they moved.`,
 	example: "  tutti backup accept --data /var/lib/tutti",
 	flags:   func(f flagSet, in *backupAcceptInput) { serverFlags(f, &in.config) },
 	run: func(ctx context.Context, c *call, in *backupAcceptInput) error {
@@ -239,11 +242,11 @@ it. What was written last is lost; see docs/disaster.md. The server must not run
 		if err != nil {
 			return err
 		}
-		path, err := server.AcceptDatabase(ctx, config)
+		accepted, err := server.AcceptDatabase(ctx, config)
 		if err != nil {
 			return err
 		}
-		return printBackup(c.printer(), map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
+		return printBackup(c.printer(), map[string]string{"accepted": accepted}, accepted+" is whole in itself; a server will use it as it is")
 	},
 }
 

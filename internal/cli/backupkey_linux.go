@@ -40,13 +40,18 @@ func (in *passphraseFlags) read() (string, error) {
 		file, name = opened, in.file
 	}
 	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxLine))
+	text, err := io.ReadAll(io.LimitReader(file, maxLine+1))
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, err, "no passphrase can be read from %s: %v", name, err)
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	if line = strings.TrimRight(line, "\r"); line == "" {
+	switch line = strings.TrimRight(line, "\r"); {
+	case line == "":
 		return "", usageError{fault.New(fault.Invalid, "the first line of %s is empty: it must be the passphrase", name)}
+	case len(line) > maxLine: // a part of it would be another passphrase
+		return "", usageError{fault.New(fault.Invalid, "the first line of %s has more than %d bytes; it must be the passphrase: is it the right file?", name, maxLine)}
+	case strings.ContainsRune(line, 0):
+		return "", usageError{fault.New(fault.Invalid, "the first line of %s is no text; it must be the passphrase: is it the right file?", name)}
 	}
 	return line, nil
 }

@@ -62,6 +62,12 @@ func printCluster(to print.Printer, cluster api.Cluster) error {
 	if err := to.Rows([]string{"server", "state", "roles", "version", "address", "started", "seen"}, rows); err != nil {
 		return err
 	}
+	for _, s := range cluster.Servers {
+		if s.Near != nil {
+			to.Line("")
+			to.Line(nearLine(s, now))
+		}
+	}
 	to.Line("")
 	to.Line(busLine(cluster.Bus, now))
 	to.Line("")
@@ -70,6 +76,25 @@ func printCluster(to print.Printer, cluster api.Cluster) error {
 		rows[i] = []string{l.Lease, l.State, l.Server, strconv.FormatInt(l.Token, 10), print.Ago(l.Since, now)}
 	}
 	return to.Rows([]string{"lease", "state", "server", "token", "since"}, rows)
+}
+
+// nearLine says what a server near its nodes did without the database.
+func nearLine(s api.ClusterServer, now time.Time) string {
+	n, text := s.Near, s.Server+" is near its nodes: "
+	switch {
+	case s.State == api.ServerSilent:
+		text += "it may be cut off, and go on with what it keeps; when it was here last, it kept " + fault.Count(n.Kept, "catalog")
+	case n.CutAt.IsZero():
+		text += "it keeps " + fault.Count(n.Kept, "catalog") + ", and was not cut off from the database since its start"
+	default:
+		text += "it keeps " + fault.Count(n.Kept, "catalog") + "; it was cut off from the database " + print.Ago(n.CutAt, now) + " for " +
+			fault.Duration(max(time.Second, n.BackAt.Sub(n.CutAt).Round(time.Second))) + ", gave kept catalogs to nodes " + fault.Count(n.Served, "time") +
+			" since its start, and has " + strconv.Itoa(n.Queued) + " of what they sent still to deliver"
+	}
+	if n.SetAside > 0 {
+		text += "; the database refused " + strconv.Itoa(n.SetAside) + " of that for good, see the server's log"
+	}
+	return text
 }
 
 // busLine says how the server that answered hears of the others.

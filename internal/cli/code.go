@@ -19,7 +19,7 @@ import (
 
 var codeCommand = asking{noun{
 	use: "code", short: "Deploy Puppet code and see what is deployed",
-	verbs: []declared{codeDeploy, codeList, codeVersions, codeShow, codeStatus, codeRemove, codeSource},
+	verbs: []declared{codeDeploy, codeList, codeVersions, codeShow, codeStatus, codeSpread, codeRemove, codeSource},
 }}
 
 type codeDeployInput struct {
@@ -79,6 +79,12 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		}
 		if in.force && in.noCheck {
 			return usageError{fault.New(fault.Invalid, "--force says the mistakes that it finds and --no-check looks for none: give one of them")}
+		}
+		if isCode(c.args[0]) && isEnvironment(c.args[1]) && !isCode(c.args[1]) {
+			return usageError{&fault.Error{
+				Kind: fault.Invalid, Detail: fmt.Sprintf("%.200q is no directory and no URL, and %.200q is: the environment is named first", c.args[1], c.args[0]),
+				Hint: fmt.Sprintf("did you mean `tutti code deploy %s %.200s`?", c.args[1], c.args[0]),
+			}}
 		}
 		if _, err := fleet.ParseEnvironment(c.args[0]); err != nil {
 			return err // before anything is read and uploaded

@@ -240,6 +240,9 @@ func deploySources(ctx context.Context, c *call, in *codeDeployInput) error {
 	}
 	request := api.SourceDeployRequest{Environments: c.args, All: in.all || in.dryRun && len(c.args) == 0, Wait: in.wait && !in.dryRun, DryRun: in.dryRun}
 	answer, err := ask(ctx, c.app, api.SourceDeploy, request)
+	if fault.Is(err, fault.NotFound) && len(c.args) == 1 && isDir(c.args[0]) {
+		err = hinted(err, fmt.Sprintf("to deploy the directory: `tutti code deploy production %s`", c.args[0]))
+	}
 	if err != nil {
 		return err
 	}
@@ -264,6 +267,11 @@ func environmentsOrDir(cmd *cobra.Command, args []string) error {
 		return usageError{fault.New(fault.Invalid, "--all means all environments of sources: name none, or leave --all out")}
 	case len(args) == 0 && !all && !dryRun:
 		return usageError{fault.New(fault.Invalid, "name an environment and a directory or git URL, or environments of sources; usage: %s", cmd.UseLine())}
+	case len(args) == 1 && isCode(args[0]) && !isEnvironment(args[0]):
+		return usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("no environment is named that %.200q is to be the code of", args[0]),
+			Hint: fmt.Sprintf("`tutti code deploy production %.200s`", args[0]),
+		}}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ var codeShow = verb[api.VersionLinesRequest]{
 	use: "show ENVIRONMENT FILE:LINE", short: "Show the code around a place, as errors name it",
 	long: `Show the lines around a place in the code of an environment: in a manifest, a template or Ruby code. Errors and reports name
 places like this. Files of data are not shown, because they may hold secrets.`,
-	args: exactly(2),
+	args: place,
 	example: `  tutti code show production manifests/site.pp:12
   tutti code show production /etc/puppetlabs/code/environments/production/modules/web/manifests/init.pp:3
   tutti code show production manifests/site.pp:12 --version 9c1f2e7a --around 20`,
@@ -28,7 +28,10 @@ places like this. Files of data are not shown, because they may hold secrets.`,
 		at := strings.LastIndexByte(in.File, ':')
 		line, err := strconv.Atoi(in.File[at+1:])
 		if at < 1 || err != nil || line < 1 {
-			return usageError{fault.New(fault.Invalid, "which line? name a place as manifests/site.pp:12, not %.200q", in.File)}
+			return usageError{&fault.Error{
+				Kind: fault.Invalid, Detail: fmt.Sprintf("which line? name a place as manifests/site.pp:12, not %.200q", in.File),
+				Hint: fmt.Sprintf("its beginning: `tutti code show %s %.200s:1`", in.Environment, strings.TrimRight(in.File, ":")),
+			}}
 		}
 		in.File, in.Line = in.File[:at], line
 		return showAnswer(ctx, c.app, api.VersionLines, *in, printLines)

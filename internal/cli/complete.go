@@ -80,7 +80,7 @@ func inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
 var (
 	effects       = []string{"deny", "approve", "warn"}
 	eventStatuses = []string{"success", "failure", "noop", "audit", "skipped", "changed", "unchanged", "failed", "interrupted"}
-	eventKinds    = []string{"begin", "resource", "missing", "end", "alarm"}
+	eventKinds    = []string{"begin", "resource", "missing", "end", "alarm", "kept"}
 )
 
 // completes gives a tree of commands what is offered for their arguments and flags, where they have nothing of their own.

@@ -25,6 +25,7 @@ var arguments = map[string]completion{
 	"TASK":        {ask: offerTasks},
 	"ID":          {ask: offerNodes},
 	"FILE":        {files: true},
+	"NEW-CONFIG":  {files: true},
 	"FROM":        {fixed: []string{"directory"}},
 	"TO":          {fixed: []string{"directory"}},
 	"DIR":         {dirs: true},

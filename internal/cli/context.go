@@ -203,11 +203,11 @@ func (a *app) infoOf(all contexts, c serverContext, chosen target) contextInfo {
 	}
 	text := []byte(c.CA)
 	if c.CAFile != "" {
-		text, _ = os.ReadFile(c.beside(c.CAFile))
+		text, _ = readWhole(c.beside(c.CAFile), maxNamedBytes)
 	}
 	info.Fingerprints = fingerprints(text)
 	info.TokenFile = a.contextToken(c)
-	content, err := os.ReadFile(info.TokenFile)
+	content, err := readWhole(info.TokenFile, maxNamedBytes)
 	info.LoggedIn = err == nil && len(content) > 0
 	return info
 }

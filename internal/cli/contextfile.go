@@ -73,15 +73,15 @@ func (a *app) readContexts() (contexts, error) {
 	if path == "" {
 		return contexts{}, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readWhole(path, maxContextBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return contexts{path: path}, nil
 	}
+	if _, ok := errors.AsType[tooLarge](err); ok {
+		return contexts{}, fault.New(fault.Invalid, "the contexts in %s: the file has more than %d bytes; is it the right one?", path, maxContextBytes)
+	}
 	if err != nil {
 		return contexts{}, fault.Wrap(fault.Invalid, err, "the contexts in %s cannot be read: %v; mend the file's owner and mode, or name another file with TUTTI_CONTEXT_FILE", path, reason(err))
-	}
-	if len(text) > maxContextBytes {
-		return contexts{}, fault.New(fault.Invalid, "the contexts in %s: the file has more than %d bytes; is it the right one?", path, maxContextBytes)
 	}
 	all, err := parseContexts(text, path)
 	if err != nil {

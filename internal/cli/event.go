@@ -35,7 +35,7 @@ func (c *eventChoice) flags(f flagSet) {
 	f.StringVarP(&c.Environment, "environment", "e", "", "only of runs in this environment")
 	f.StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
 	f.StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
-	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm; of agents: startup, connect, shutdown, disconnect")
+	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm, kept; of agents: startup, connect, shutdown, disconnect")
 	f.StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
 }
 
@@ -183,7 +183,7 @@ func eventLine(e api.Event) string {
 }
 
 // kindsOfTheirOwn are events that have no status: their kind is the word.
-var kindsOfTheirOwn = []string{"begin", "missing", "alarm", "startup", "connect", "shutdown", "disconnect"}
+var kindsOfTheirOwn = []string{"begin", "missing", "alarm", "kept", "startup", "connect", "shutdown", "disconnect"}
 
 // eventStatus is the word for what became of it.
 func eventStatus(e api.Event) string {
@@ -219,6 +219,8 @@ func eventText(e api.Event) string {
 		return text + " (" + e.Environment + ")"
 	case "alarm":
 		return "ALARM: " + print.OneLine(e.Message)
+	case "kept":
+		return print.OneLine(e.Message)
 	case "startup", "connect", "shutdown", "disconnect":
 		return agentText(e)
 	case "missing":

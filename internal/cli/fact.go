@@ -90,7 +90,7 @@ var factValues = verb[factValuesInput]{
 		if err := onNodes(q, in.where); err != nil {
 			return err
 		}
-		return askRows(ctx, c.app, q, []string{"value", "nodes"}, "No node has the value "+c.args[0]+"; `tutti fact list --paths` shows what there is.")
+		return askRows(ctx, c.app, q, []string{"value", "nodes"}, "No node has a fact "+c.args[0]+"; `tutti fact list --paths` shows what there is.")
 	},
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -143,6 +144,9 @@ func readGroups(a *app, path string) (file groupFile, err error) {
 	}
 	if len(text) > maxGroupFile {
 		return file, fault.New(fault.Invalid, "%s has more than %d bytes", path, maxGroupFile)
+	}
+	if !utf8.Valid(text) {
+		return file, fault.New(fault.Invalid, "%s is no text in UTF-8, and groups are YAML or JSON; `tutti group export` shows the form", path)
 	}
 	if file, err = parseGroups(text); err != nil {
 		return file, fault.New(fault.Invalid, "%s: %s", path, misfit(err))

@@ -1,7 +1,7 @@
 package cli
 
 // hostCommands are what only the server's operating system has.
-var hostCommands = []declared{serverCommand, backupCommand, blobsCommand, demoCommand}
+var hostCommands = []declared{serverCommand, backupCommand, blobsCommand, moveCommand, demoCommand}
 
 // localTokens is what works on the token in the data directory.
 var localTokens = []declared{tokenRotate}

@@ -93,7 +93,9 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 	for i, t := range plan.Targets {
 		names[i] = t.Node
 	}
-	n.hint("%s: %s", fault.Count(plan.Nodes, "node"), someNames(names, shownNames))
+	if plan.Nodes > 0 {
+		n.hint("%s: %s", fault.Count(plan.Nodes, "node"), someNames(names, shownNames))
+	}
 	if denied := deniedText(plan); denied != "" {
 		n.hint("Left out, because you may not touch them: %s", denied)
 	}

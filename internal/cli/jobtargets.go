@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -177,6 +178,9 @@ func namesIn(what string, from io.Reader, taken *filter.Answers) (names []string
 		names = append(names, strings.Fields(strings.ReplaceAll(line, ",", " "))...)
 	}
 	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line has more than %d bytes", bufio.MaxScanTokenSize)
+		}
 		return nil, usageError{fault.Wrap(fault.Invalid, err, "%s holds no list of nodes, one a line: %v", what, err)}
 	}
 	if read > maxNodeList {

@@ -230,6 +230,14 @@ func TestFlagsOfMCollective(t *testing.T) {
 	}
 }
 
+// No answer of a node ends the command.
+func TestASpreadOfNumbersThatAreTooFarApart(t *testing.T) {
+	t.Parallel()
+	if got := spread([]float64{-1.7e308, 0, 1.7e308}); !strings.Contains(got, "min: -1") {
+		t.Error(got)
+	}
+}
+
 // The lines are those that the application puppet of MCollective's puppet plugin prints of the same numbers.
 func TestSpreadsAreTheOriginals(t *testing.T) {
 	t.Parallel()

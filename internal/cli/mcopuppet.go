@@ -225,7 +225,7 @@ func spread(numbers []float64) string {
 	for _, n := range numbers {
 		total += n
 		if least != most {
-			steps[int((n-least)/((most-least)/float64(len(steps))+1))]++
+			steps[min(max(0, int((n-least)/((most-least)/float64(len(steps))+1))), len(steps)-1)]++ // a difference may be too large for a number
 		}
 	}
 	bars := []rune("▁▂▃▄▅▆▇")

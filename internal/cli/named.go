@@ -32,22 +32,30 @@ const maxNamedBytes = 1 << 20
 
 // readNamed reads a whole file.
 func readNamed(purpose, path string) ([]byte, error) {
-	file, err := openNamed(purpose, path)
+	text, err := readWhole(path, maxNamedBytes)
+	if err != nil {
+		return nil, unread(purpose, path, err)
+	}
+	return text, nil
+}
+
+// tooLarge is why a file is not read whole: it has more bytes.
+type tooLarge int
+
+func (t tooLarge) Error() string { return fmt.Sprintf("it has more than %d bytes", int(t)) }
+
+// readWhole reads a file that people or settings name, up to so many bytes: /dev/zero has no end, and would take all memory.
+func readWhole(path string, most int) ([]byte, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxNamedBytes+1))
-	if err != nil {
-		return nil, unread(purpose, path, err)
+	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = tooLarge(most)
 	}
-	if len(text) > maxNamedBytes {
-		return nil, usageError{&fault.Error{
-			Kind: fault.Invalid, Detail: fmt.Sprintf("cannot read %s: %s has more than %d bytes", purpose, path, maxNamedBytes),
-			Hint: "is it the right file?",
-		}}
-	}
-	return text, nil
+	return text, err
 }
 
 // createNamed makes a file that is not there yet.
@@ -74,6 +82,9 @@ func unusable(do, purpose, path string, err error) error {
 
 // mendPath is what to do about a path that cannot be used.
 func mendPath(do, path string, err error) string {
+	if _, ok := errors.AsType[tooLarge](err); ok {
+		return "is it the right file?"
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nearPath(path)

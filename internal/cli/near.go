@@ -73,6 +73,9 @@ func invalidValue(err *pflag.InvalidValueError) string {
 
 // asFlags puts the name of the flag for that of the API's field which a request has wrong: people know only the one.
 func (c *call) asFlags(err error) error {
+	if of, wrong, ok := strings.Cut(fault.Detail(err), ": field "); ok && strings.HasPrefix(of, "input of ") { // of an action: NAME=VALUE
+		return &fault.Error{Kind: fault.Of(err), Detail: of + ": " + wrong, Hint: fault.Hint(err), Err: err}
+	}
 	rest, field := strings.CutPrefix(fault.Detail(err), "field ")
 	name, why, ok := strings.Cut(rest, ": ")
 	if !field || !ok {
@@ -94,24 +97,29 @@ func (c *call) nearby(err error) error {
 	if fault.Of(err) != fault.NotFound || fault.Hint(err) != "" {
 		return err
 	}
-	for i, arg := range c.args {
-		if hint := c.near(arg, detail, c.cmd.ValidArgsFunction, c.args[:i]); hint != "" {
-			return hinted(err, hint)
+	hint, known := "", false
+	look := func(name string, complete cobra.CompletionFunc, before []string) {
+		if hint == "" {
+			var is bool
+			hint, is = c.near(name, detail, complete, before)
+			known = known || is
 		}
 	}
-	hint := ""
+	for i, arg := range c.args {
+		look(arg, c.cmd.ValidArgsFunction, c.args[:i])
+	}
 	c.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if with, ok := c.cmd.GetFlagCompletionFunc(f.Name); ok && hint == "" {
+		if with, ok := c.cmd.GetFlagCompletionFunc(f.Name); ok {
 			values := []string{f.Value.String()}
 			if list, ok := f.Value.(pflag.SliceValue); ok {
 				values = list.GetSlice()
 			}
 			for _, value := range values {
-				hint = cmp.Or(hint, c.near(value, detail, with, nil))
+				look(value, with, nil)
 			}
 		}
 	})
-	if hint == "" {
+	if hint == "" && !known { // of what the error speaks of all is there: something else is missing
 		hint = c.listed(detail)
 	}
 	if hint == "" {
@@ -218,8 +226,11 @@ func (c *call) strangers() {
 		if slices.Contains(names, name) {
 			return
 		}
-		if hint := fault.DidYouMean(name, append(names, c.offered(complete, nil, "")...)); hint != "" {
+		names = append(names, c.offered(complete, nil, "")...)
+		if hint := fault.DidYouMean(name, names); hint != "" {
 			c.hint("--%s: nothing is called %s; %s", f.Name, name, hint)
+		} else if list := seeList(f.Name); list != "" && len(names) > 0 {
+			c.hint("--%s: nothing is called %s; %s", f.Name, name, list)
 		}
 	})
 }
@@ -235,15 +246,18 @@ func (c *call) offered(complete cobra.CompletionFunc, before []string, begun str
 	return names
 }
 
-// near asks which names stand nearest to one that an error speaks of.
-func (c *call) near(name, detail string, complete cobra.CompletionFunc, before []string) string {
+// near asks which names stand nearest to one that an error speaks of. A name that is there is known: the error is about something else.
+func (c *call) near(name, detail string, complete cobra.CompletionFunc, before []string) (hint string, known bool) {
 	if name == "" || complete == nil || !strings.Contains(detail, strings.TrimPrefix(name, "@")) { // a wave is the @name of a group
-		return ""
+		return "", false
+	}
+	if slices.Contains(c.offered(complete, before, name), name) {
+		return "", true
 	}
 	if hint := fault.DidYouMean(name, c.offered(complete, before, name[:1])); hint != "" { // of many names few are asked for
-		return hint
+		return hint, false
 	}
-	return fault.DidYouMean(name, c.offered(complete, before, ""))
+	return fault.DidYouMean(name, c.offered(complete, before, "")), false
 }
 
 // hinted is err with a hint.

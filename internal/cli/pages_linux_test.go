@@ -115,7 +115,7 @@ func TestPagesNameSettingsThatExist(t *testing.T) {
 		known[key] = true
 	}
 	// what else is written so: Puppet's own, PuppetDB's, and figures
-	others := regexp.MustCompile(`^(tutti_|certificate_|file_|static_file|dns_alt|node_terminus|external_nodes|soft_write|command_broadcast|server_urls|puppetdb_query|puppet_gem|fact_paths|free_bytes|read_only|environment_classes|environment_timeout|config_version|static_catalogs|csr_attributes|ca_ttl|strict_variables|code_id|catalog_uuid|request_id|corrective_change|custom_attributes|new_environment|similar_environments)`)
+	others := regexp.MustCompile(`^(tutti_|certificate_|file_|static_file|dns_alt|node_terminus|external_nodes|soft_write|command_broadcast|server_urls|puppetdb_query|puppet_gem|fact_paths|free_bytes|read_only|environment_classes|environment_timeout|config_version|static_catalogs|csr_attributes|ca_ttl|strict_variables|code_id|catalog_uuid|transaction_uuid|request_id|corrective_change|custom_attributes|new_environment|similar_environments)`)
 	named, all := 0, documents(t)
 	for _, page := range []string{"install.md", "enrol.md", "operate.md", "code.md", "from-puppet-server.md", "from-puppetdb.md", "compile-cell.md", "limits.md", "glossary.md"} {
 		for _, span := range inBackticks.FindAllStringSubmatch(all[page], -1) {

@@ -33,6 +33,7 @@ type previewCreateInput struct {
 
 var previewCreate = verb[previewCreateInput]{
 	use: "create ENVIRONMENT", short: "Compile code for nodes beside what they have, and print what it would change",
+	args: environmentWithRef,
 	long: `Compile code for nodes beside what they have, and print what it would change, grouped: each change once, with how many nodes
 have it. Nothing is deployed or released. Only nodes that read something that differs cost a compilation.
 
@@ -85,6 +86,9 @@ made. The nodes are those of the environment, or those that are named by flags. 
 			in.request.Commit, in.request.Origin = from.commit, from.origin
 		}
 		p, err := api.PreviewCreate.Call(ctx, client, in.request)
+		if fault.Is(err, fault.NotFound) && in.ref == "" && isDir(c.args[0]) {
+			err = hinted(err, fmt.Sprintf("to preview the directory: `tutti preview create production --ref %s`", c.args[0]))
+		}
 		if err != nil {
 			return err
 		}

@@ -305,7 +305,7 @@ func changeKeys(ctx context.Context, client *api.Client, id string, words []stri
 			continue
 		}
 		if first < 1 || last < first || last > len(kinds) {
-			return nil, usageError{fault.New(fault.Invalid, "preview %s has no change %s: it has %d", id, word, len(kinds))}
+			return nil, usageError{fault.New(fault.Invalid, "preview %s has no change %s: it has %d; see `tutti preview show %s`", id, word, len(kinds), id)}
 		}
 		for _, kind := range kinds[first-1 : last] {
 			keys = append(keys, kind.Keys...)

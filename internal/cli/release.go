@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,17 +173,20 @@ func makeRelease[Request any](
 func printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
-		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, fault.Count(w.Nodes, "node")))
+		lines = append(lines, fmt.Sprintf("wave %d (%s): %s%s", w.Number, w.Size, fault.Count(w.Nodes, "node"), waveNodes(w)))
+	}
+	if len(p.Waves) > 1 && slices.ContainsFunc(p.Waves, drawn) {
+		lines = append(lines, "the nodes of a wave of a number or a share are drawn by their names, the same each time; --wave @GROUP names them")
 	}
 	if p.Already > 0 {
 		lines = append(lines, fmt.Sprintf("%s already as wanted and left alone", fault.Count(p.Already, "node")))
 	}
-	for i, t := range p.Left {
-		if i == namedAtMost {
-			lines = append(lines, fmt.Sprintf("and %d more that are left out", len(p.Left)-i))
-			break
-		}
+	named := p.Left[:min(len(p.Left), namedAtMost)]
+	for _, t := range named {
 		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, print.OneLine(t.Reason)))
+	}
+	if more := leftOut(p) - len(named); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more that are left out", more))
 	}
 	for _, f := range p.Findings {
 		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, print.OneLine(f.Message)))
@@ -203,6 +207,34 @@ func printPlan(p api.ReleaseReport, say func(format string, args ...any) error) 
 
 // namedAtMost is how many nodes are named that a release leaves out.
 const namedAtMost = 10
+
+// leftOut is how many nodes are in no wave: the answer names some of them only.
+func leftOut(p api.ReleaseReport) (nodes int) {
+	for _, n := range p.Counts {
+		nodes += n
+	}
+	for _, w := range p.Waves {
+		nodes -= w.Nodes
+	}
+	return nodes
+}
+
+// fewNodes is of how many nodes a wave has all of them named.
+const fewNodes = 3
+
+// waveNodes names the nodes of a small wave, and the first of one that is drawn.
+func waveNodes(w api.ReleaseWave) string {
+	switch more := w.Nodes - fewNodes; {
+	case len(w.First) == 0, more > 0 && !drawn(w):
+		return ""
+	case more > 0 && len(w.First) > fewNodes:
+		return fmt.Sprintf(": %s and %d more", strings.Join(w.First[:fewNodes], ", "), more)
+	}
+	return ": " + strings.Join(w.First, ", ")
+}
+
+// drawn says whether it is left to the server which nodes a wave has.
+func drawn(w api.ReleaseWave) bool { return w.Size != "rest" && !strings.HasPrefix(w.Size, "@") }
 
 var releaseList = verb[api.ReleaseListRequest]{
 	use: "list", short: "List releases, newest first", example: "  tutti release list --state running",

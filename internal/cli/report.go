@@ -119,12 +119,25 @@ func printReport(to print.Printer, r api.Report, all bool) error {
 // printLog prints warnings and errors, or every line.
 func printLog(to print.Printer, lines []api.ReportLog, all bool) error {
 	var rows [][]string
+	var again []int
+	shown := 0
 	for _, line := range lines {
 		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {
-			rows = append(rows, []string{line.Time.UTC().Format(time.TimeOnly), line.Level, line.Message, line.Source})
+			row := []string{line.Time.UTC().Format(time.TimeOnly), line.Level, line.Message, line.Source}
+			shown++
+			if last := len(rows) - 1; last >= 0 && !all && slices.Equal(rows[last][1:], row[1:]) {
+				again[last]++ // Facter can say the same line dozens of times
+				continue
+			}
+			rows, again = append(rows, row), append(again, 1)
 		}
 	}
-	if hidden := len(lines) - len(rows); hidden > 0 {
+	for i, times := range again {
+		if times > 1 {
+			rows[i][2] += "  (" + fault.Count(times, "time") + ")"
+		}
+	}
+	if hidden := len(lines) - shown; hidden > 0 {
 		to.Hint("The log has %s more; --all shows everything", fault.Count(hidden, "line"))
 	}
 	if len(rows) == 0 {

@@ -13,7 +13,6 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
@@ -155,16 +154,25 @@ func boolToText(_, to reflect.Kind, value any) (any, error) {
 }
 
 func (s settable) loadFile(all *koanf.Koanf, path string) error {
+	text, err := readWhole(path, maxNamedBytes)
+	switch _, large := errors.AsType[tooLarge](err); {
+	case errors.Is(err, os.ErrNotExist):
+		return fault.New(fault.Invalid, "there is no configuration file %s", path)
+	case large:
+		return fault.New(fault.Invalid, "configuration file %s: %v; is it the right file?", path, err)
+	case err != nil:
+		return fault.New(fault.Invalid, "configuration file %s: %v", path, err)
+	}
+	values, err := yaml.Parser().Unmarshal(text)
+	if err != nil {
+		return fault.New(fault.Invalid, "configuration file %s: %v", path, err)
+	}
 	one := koanf.New(".")
-	if err := one.Load(file.Provider(path), yaml.Parser()); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return fault.New(fault.Invalid, "there is no configuration file %s", path)
-		}
+	if err := one.Load(confmap.Provider(values, ""), nil); err != nil {
 		return fault.New(fault.Invalid, "configuration file %s: %v", path, err)
 	}
 	found := one.All()
 	if s.rewrite != nil {
-		var err error
 		if found, err = s.rewrite(found); err != nil {
 			return fault.New(fault.Invalid, "configuration file %s: %s", path, fault.Detail(err))
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -99,7 +98,7 @@ func (a *app) inContext(name, by string) (target, error) {
 
 // here is the server of the data directory on this machine.
 func (a *app) here(by string, own bool) (target, error) {
-	address, err := os.ReadFile(filepath.Join(a.dataDir(), api.AddressFile))
+	address, err := readWhole(filepath.Join(a.dataDir(), api.AddressFile), maxNamedBytes)
 	if err != nil {
 		return target{}, a.noServer(err)
 	}

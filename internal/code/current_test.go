@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // watched counts the questions for current versions, and can hold an answer
@@ -136,6 +137,29 @@ func TestAnAnswerFromBeforeADeployIsNotKept(t *testing.T) {
 		if got := <-late; got != one {
 			t.Errorf("the late answer is %s, want that of before", got.Short())
 		}
+		here.wantCurrent(t, two)
+	})
+}
+
+// Servers that hear of each other see a deploy at once, and not when what they know has become old.
+func TestADeployElsewhereIsHeardOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		here, there, _ := servers()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var relays [2]*hint.Relay
+		for i := range relays {
+			relays[i] = hint.NewRelay(func(data []byte) error { relays[1-i].Heard(data); return nil })
+		}
+		for _, r := range relays {
+			go func() { _ = r.Run(ctx) }()
+		}
+		here.Share(relays[0])
+		there.Share(relays[1])
+		here.wantCurrent(t, there.release(t, "one"))
+		two := there.release(t, "two")
+		<-time.After(20 * time.Millisecond)
 		here.wantCurrent(t, two)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Library is the versions of all environments: rows that say which there are,
@@ -25,6 +26,7 @@ type Library struct {
 	checksums *checksums
 	loading   singleflight.Group
 	currents  currents
+	others    func(id string) // tells other servers that something is current there; see Share
 
 	// deploying is held for reading from the moment when a deploy has made sure
 	// of its blobs until a row refers to them, so that Sweep cannot come between.
@@ -47,8 +49,20 @@ const maxTrees = 16
 func NewLibrary(store Store, blobs cas.Store) *Library {
 	return &Library{
 		store: store, blobs: blobs, checksums: newChecksums(blobs),
-		trees: map[treeKey]*list.Element{}, order: list.New(),
+		trees: map[treeKey]*list.Element{}, order: list.New(), others: func(string) {},
 	}
+}
+
+// Share has other servers that use the same rows told of deploys by this one, and this one of theirs. Without it they see them within a second.
+// It is called before the Library is used.
+func (l *Library) Share(relay *hint.Relay) {
+	l.others = relay.Join("code", func(string) { l.currents.changed() })
+}
+
+// changed has everybody ask again what is current.
+func (l *Library) changed() {
+	l.currents.changed()
+	l.others("")
 }
 
 // Deployment asks for a version to become the current one of an environment. A manifest without an engine gets that of the
@@ -71,7 +85,7 @@ const (
 // Deploy makes a manifest's version the current one of its environment, and says whether there was none before. All its
 // files must be stored: Conflict, naming the first ones that are not.
 func (l *Library) Deploy(ctx context.Context, d Deployment) (Version, error) {
-	defer l.currents.changed()
+	defer l.changed()
 	_, err := l.store.CurrentVersion(ctx, d.Environment)
 	first := fault.Is(err, fault.NotFound)
 	if err != nil && !first {
@@ -134,7 +148,7 @@ func (l *Library) engine(ctx context.Context, d Deployment) (string, error) {
 
 // Remove forgets an environment and its versions; NotFound if there is none.
 func (l *Library) Remove(ctx context.Context, env fleet.Environment) error {
-	defer l.currents.changed()
+	defer l.changed()
 	return l.store.RemoveEnvironment(ctx, env)
 }
 

@@ -91,6 +91,31 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 	return s, nil
 }
 
+// ofAnyNode says NODE where Puppet's messages name the node: "… on node web-1", "Could not find class x for web-1".
+func ofAnyNode(message, node string) string {
+	for _, before := range []string{"node ", "for "} {
+		var said strings.Builder
+		rest := message
+		for {
+			i := strings.Index(rest, before+node)
+			if i < 0 {
+				break
+			}
+			after := rest[i+len(before)+len(node):]
+			said.WriteString(rest[:i+len(before)])
+			if after == "" || strings.ContainsRune(" \n,;:)'\"", rune(after[0])) || after[0] == '.' && strings.TrimLeft(after, ".") == "" {
+				said.WriteString("NODE")
+			} else {
+				said.WriteString(node) // a longer word that begins like the node's name
+			}
+			rest = after
+		}
+		said.WriteString(rest)
+		message = said.String()
+	}
+	return message
+}
+
 // errorsOf groups failures by what is wrong where, those that hit most nodes first.
 // Where messages tell on which node, they say NODE.
 func errorsOf(failures []Compilation) []CodeError {
@@ -106,7 +131,7 @@ func errorsOf(failures []Compilation) []CodeError {
 			continue
 		}
 		e := *c.Err
-		e.Message, e.Logs = strings.ReplaceAll(e.Message, "node "+string(c.Node), "node NODE"), nil
+		e.Message, e.Logs = ofAnyNode(e.Message, string(c.Node)), nil
 		at := key{e.Cause, e.Message, e.File, e.From, e.Line, e.Pos}
 		if found[at] == nil {
 			found[at] = &CodeError{Error: e}

@@ -280,7 +280,7 @@ func TestDispatcherStopsWorkWhoseLeaseIsLost(t *testing.T) {
 		if _, err := w.queue.ReturnLeases(t.Context(), "host:/data", now, 9); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := w.queue.Lease(t.Context(), offer("thief", time.Hour)); err != nil || len(got) != 1 {
+		if got, err := w.queue.Lease(t.Context(), offer("thief", compile.LongestLease)); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
 		until(t, func() bool { now, _ := w.compiler.Running(); return now == 0 })
@@ -380,27 +380,9 @@ func TestDispatchersShareAClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(3 * time.Minute))
-		ahead := compile.DefaultDispatcher("ahead:/data", 1)
 		common := func() time.Time { return time.Now().Add(-time.Hour) } // this process is an hour before all others
-		var others []func()
 		for _, worker := range []string{"one:/data", "two:/data"} {
-			ahead.Worker = worker
-			d, err := compile.NewDispatcher(compile.DispatcherParts{
-				Queue: w.queue, Compiler: w.compiler, Orders: compile.Orders{Inputs: w.facts}, Documents: w.docs,
-				Results: w.results, Gate: w.gate, History: w.queue, Turns: w.queue, Now: common,
-			}, ahead)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- d.Run(ctx) }()
-			others = append(others, func() {
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-			})
+			defer run(t.Context(), w.newDispatcher(t, common, compile.DefaultDispatcher(worker, 1)))()
 		}
 		c := w.want(t, "a.example", compile.Waited)
 		<-time.After(2 * time.Minute)
@@ -410,9 +392,6 @@ func TestDispatchersShareAClock(t *testing.T) {
 		<-time.After(2 * time.Minute)
 		if got := w.row(t, c.ID); got.State != compile.Done || got.Attempts != 1 {
 			t.Errorf("it was done %d times: %+v", got.Attempts, got)
-		}
-		for _, stop := range others {
-			stop()
 		}
 	})
 }

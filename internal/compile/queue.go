@@ -115,6 +115,9 @@ func Moved(c Compilation, version fleet.Digest) Want {
 	}
 }
 
+// LongestLease is more than a row is leased or rests for.
+const LongestLease = 20 * time.Minute
+
 // Queue is the table of compilations. Every method may be called concurrently,
 // from several processes, and is one transaction. No slice is kept.
 type Queue interface {
@@ -160,8 +163,8 @@ type Queue interface {
 	// cannot close it; make its catalog the newest and finish it plain. A c that is Held and Done
 	// makes the row a staged one. With it the Slowdown of c's environment becomes what Slowdown.After says.
 	Finish(ctx context.Context, c Compilation) error
-	// ReturnLeases makes leased rows wanted again that ran out at or before now,
-	// or whose worker is the given one (empty: none), and counts the rows that it
+	// ReturnLeases makes leased rows wanted again that ran out at or before now, that would last for more than
+	// LongestLease from now on (a clock leased them that was ahead), or whose worker is the given one (empty: none), and counts the rows that it
 	// touched. A row that was leased maxAttempts times is failed with CauseCrash
 	// (FinishedAt now) instead; of one that comes back from a Rest at most half as many count. Where the same node, environment, version and reach is
 	// wanted already, both become one (better priority,

@@ -246,7 +246,7 @@ func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 		}
 		status, err := w.wanter.Status(t.Context(), production, w.code.digest())
 		if err != nil || status.Nodes != 5 || status.Current != 3 || status.Failed != 2 || len(status.Errors) != 1 ||
-			status.Errors[0].Nodes != 2 || status.Errors[0].File != "roles/web.pp" || status.Errors[0].Message != "broken on node NODE" {
+			status.Errors[0].Nodes != 2 || status.Errors[0].File != "roles/web.pp" || status.Errors[0].Message != "broken for NODE, forever on node NODE" {
 			t.Errorf("status %+v, %v", status, err)
 		}
 		w.deploy(tree{"README": "x"})

@@ -181,7 +181,7 @@ func (w *fleetWorld) made(node fleet.Certname, code tree, facts map[string]strin
 				exports = fmt.Sprint(len(rows), " ", len(string(fleet.DigestOf(rows))), fleet.DigestOf(rows))
 			}
 		case "broken":
-			return "", "", reads, &compile.Error{Cause: compile.CauseCode, Message: "broken on node " + string(node), File: file, Line: 1}
+			return "", "", reads, &compile.Error{Cause: compile.CauseCode, Message: "broken for " + string(node) + ", forever on node " + string(node), File: file, Line: 1}
 		}
 	}
 	return strings.Join(lines, "\n"), exports, reads, nil

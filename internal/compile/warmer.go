@@ -42,6 +42,9 @@ type Warmer struct {
 	mu      sync.Mutex
 	targets map[fleet.Environment]target       // what should be warm and is not
 	warm    map[fleet.Environment]fleet.Digest // what is
+	left    map[fleet.Environment]fleet.Digest // what could not be warmed
+	told    int                                // how often Deployed was called
+	heard   bool                               // others may have deployed
 	now     fleet.Environment                  // what is being warmed
 	drop    context.CancelFunc                 // ends it
 }
@@ -57,7 +60,7 @@ func NewWarmer(parts WarmerParts, cfg WarmerConfig) (*Warmer, error) {
 	}
 	return &Warmer{
 		WarmerParts: parts, cfg: cfg, wake: make(chan struct{}, 1),
-		targets: map[fleet.Environment]target{}, warm: map[fleet.Environment]fleet.Digest{},
+		targets: map[fleet.Environment]target{}, warm: map[fleet.Environment]fleet.Digest{}, left: map[fleet.Environment]fleet.Digest{},
 	}, nil
 }
 
@@ -65,7 +68,24 @@ func NewWarmer(parts WarmerParts, cfg WarmerConfig) (*Warmer, error) {
 func (w *Warmer) Deployed(env fleet.Environment, version fleet.Digest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	w.aim(env, version)
+}
+
+// Heard hints that another server may have deployed. It never blocks.
+func (w *Warmer) Heard() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = true
+	w.rouse()
+}
+
+// rouse has Run look again.
+func (w *Warmer) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
 }
 
 // aim makes version env's target, unless it is that already or is warm. The
@@ -79,17 +99,18 @@ func (w *Warmer) aim(env fleet.Environment, version fleet.Digest) {
 		w.drop() // nobody will ask for what it warms
 	}
 	w.targets[env] = target{version: version, asked: time.Now()}
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.rouse()
 }
 
 // Run warms until ctx is done. It begins with every environment's current
-// version.
+// version, and looks for what others deployed when it hears of them, and every
+// minute: hints get lost.
 func (w *Warmer) Run(ctx context.Context) error {
 	listed := w.list(ctx)
 	for ctx.Err() == nil {
+		if w.hears() {
+			listed = w.list(ctx)
+		}
 		wait := time.Minute
 		if !listed {
 			wait = 5 * time.Second
@@ -107,15 +128,27 @@ func (w *Warmer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-w.wake:
 		case <-timer.C:
-			listed = listed || w.list(ctx)
+			listed = w.list(ctx)
 		}
 		timer.Stop()
 	}
 	return nil
 }
 
-// list aims at what every environment uses, except where Deployed knew better.
+// hears says whether others may have deployed since it was asked last.
+func (w *Warmer) hears() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	heard := w.heard
+	w.heard = false
+	return heard
+}
+
+// list aims at what every environment uses. What was read while Deployed was told of something newer is read again.
 func (w *Warmer) list(ctx context.Context) bool {
+	w.mu.Lock()
+	told := w.told
+	w.mu.Unlock()
 	current, err := w.Environments.Environments(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -125,8 +158,13 @@ func (w *Warmer) list(ctx context.Context) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.told != told {
+		w.heard = true
+		w.rouse()
+		return true
+	}
 	for env, version := range current {
-		if _, known := w.targets[env]; !known && w.warm[env] == "" {
+		if w.left[env] != version {
 			w.aim(env, version)
 		}
 	}
@@ -193,6 +231,7 @@ func (w *Warmer) again(env fleet.Environment, t target) {
 	t.tries++
 	if t.tries >= w.cfg.Tries {
 		delete(w.targets, env)
+		w.left[env] = t.version
 		return
 	}
 	t.asked = time.Now().Add(backoff(t.tries))

@@ -67,6 +67,34 @@ func TestWarmerWarmsAtStartAndAfterDeploys(t *testing.T) {
 	})
 }
 
+// What another server deployed is warmed, too: at once where it is heard of, and within minutes where the hint is lost.
+func TestWarmerWarmsWhatOthersDeploy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		warmer, stop := w.warmer(t)
+		defer stop()
+		synctest.Wait()
+		w.versions.Set(production, version2)
+		<-time.After(2 * time.Minute)
+		want := []string{"production " + version1.Short(), "production " + version2.Short()}
+		if diff := cmp.Diff(want, w.warmed()); diff != "" {
+			t.Errorf("nothing was heard (-want +got):\n%s", diff)
+		}
+		w.versions.Set("testing", version1)
+		warmer.Heard()
+		synctest.Wait()
+		if diff := cmp.Diff(append(want, "testing "+version1.Short()), w.warmed()); diff != "" {
+			t.Errorf("heard (-want +got):\n%s", diff)
+		}
+		warmer.Heard() // of nothing new
+		<-time.After(time.Hour)
+		if n := len(w.warmed()); n != 3 {
+			t.Errorf("warm environments were warmed again: %v", w.warmed())
+		}
+	})
+}
+
 func TestWarmerTakesSamples(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

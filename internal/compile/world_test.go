@@ -57,22 +57,31 @@ func (w *world) restart(t fataler, dispatch compile.DispatcherConfig, serve comp
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	w.dispatcher, err = compile.NewDispatcher(compile.DispatcherParts{
+	w.dispatcher = w.newDispatcher(t, nil, dispatch)
+}
+
+// newDispatcher makes one more of those that share the queue. A nil clock is this process's.
+func (w *world) newDispatcher(t fataler, clock func() time.Time, config compile.DispatcherConfig) *compile.Dispatcher {
+	t.Helper()
+	d, err := compile.NewDispatcher(compile.DispatcherParts{
 		Queue: w.queue, Compiler: w.compiler, Orders: compile.Orders{Inputs: w.facts}, Documents: w.docs,
-		Results: w.results, Gate: w.gate, History: w.queue, Turns: w.queue, Finished: w.service.Finished,
-	}, dispatch)
+		Results: w.results, Gate: w.gate, History: w.queue, Turns: w.queue, Finished: w.service.Finished, Now: clock,
+	}, config)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	return d
 }
 
 // start runs the dispatcher; stop ends it and returns when it has ended.
-func (w *world) start(ctx context.Context) (stop func()) {
+func (w *world) start(ctx context.Context) (stop func()) { return run(ctx, w.dispatcher) }
+
+func run(ctx context.Context, d *compile.Dispatcher) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = w.dispatcher.Run(ctx)
+		_ = d.Run(ctx)
 	}()
 	return func() {
 		cancel()

@@ -72,6 +72,13 @@ func (s Standing) base() int64 {
 	return s.Head.Number
 }
 
+// Held is the version of code that the catalog is of which a node may have.
+type Held struct {
+	Node     fleet.Certname
+	Version  fleet.Digest
+	Released bool // it is in released mode
+}
+
 // Pointer is what a node may have now, as it is told.
 type Pointer struct {
 	Mode        Mode              `json:"mode"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Groups knows who is in which classification group.
@@ -37,6 +38,7 @@ type Parts struct {
 	Changed  func(node fleet.Certname, apply Apply) // a pointer is another now; must not block. Nil: nobody listens
 	// FactsRead names the list of facts that a pointer's catalog read; nil: it is not told.
 	FactsRead func(ctx context.Context, node fleet.Certname, p Pointer) (fleet.Digest, error)
+	Relay     *hint.Relay // to other servers that use the same rows; nil: they see changes within a second
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -46,9 +48,11 @@ type Service struct {
 	Parts
 
 	warned atomic.Uint64
+	others func(id string) // tells other servers that modes have changed
 
-	mu    sync.Mutex // guards the rest
-	known modesKnown
+	mu        sync.Mutex // guards the rest
+	known     modesKnown
+	forgotten int // how often
 }
 
 // modesKnown is what is set, as of a moment ago.
@@ -73,13 +77,15 @@ func NewService(parts Parts) *Service {
 	if parts.Changed == nil {
 		parts.Changed = func(fleet.Certname, Apply) {}
 	}
-	return &Service{Parts: parts}
+	s := &Service{Parts: parts}
+	s.others = parts.Relay.Join("modes", func(string) { s.forgetHere() })
+	return s
 }
 
 // modes is what is set.
 func (s *Service) modes(ctx context.Context) (modesKnown, error) {
 	s.mu.Lock()
-	known := s.known
+	known, forgotten := s.known, s.forgotten
 	s.mu.Unlock()
 	now := s.Now()
 	if !known.at.IsZero() && now.Sub(known.at) < modesFor {
@@ -95,15 +101,23 @@ func (s *Service) modes(ctx context.Context) (modesKnown, error) {
 	}
 	known = modesKnown{at: now, groups: groups, nodes: nodes, holds: len(held)}
 	s.mu.Lock()
-	s.known = known
+	if s.forgotten == forgotten { // else it may be from before the change
+		s.known = known
+	}
 	s.mu.Unlock()
 	return known, nil
 }
 
-// forget has the modes read anew.
+// forget has everybody read the modes anew.
 func (s *Service) forget() {
+	s.forgetHere()
+	s.others("")
+}
+
+func (s *Service) forgetHere() {
 	s.mu.Lock()
 	s.known = modesKnown{}
+	s.forgotten++
 	s.mu.Unlock()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver/delivertest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // world is a service among fakes.
@@ -380,5 +381,77 @@ func (w *world) headOf(t *rapid.T, node fleet.Certname) string {
 func (w *world) setIn(t *rapid.T, m deliver.ModeSet) {
 	if _, err := w.SetMode(context.Background(), m); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Servers that hear of each other know at once which mode was set elsewhere.
+func TestAModeThatWasSetElsewhereIsHeardOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var relays [2]*hint.Relay
+		var services [2]*deliver.Service
+		for i := range relays {
+			relays[i] = hint.NewRelay(func(data []byte) error { relays[1-i].Heard(data); return nil })
+			parts := w.Parts
+			parts.Relay = relays[i]
+			services[i] = deliver.NewService(parts)
+		}
+		for _, r := range relays {
+			go func() { _ = r.Run(ctx) }()
+		}
+		released := func(s *deliver.Service) bool {
+			t.Helper()
+			in, err := s.InReleased(t.Context(), []fleet.Certname{"web-1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return in["web-1"]
+		}
+		if released(services[0]) || released(services[1]) {
+			t.Fatal("it is in released mode")
+		}
+		if _, err := services[0].SetMode(ctx, deliver.ModeSet{Node: "web-1", Mode: deliver.Released}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(20 * time.Millisecond)
+		if !released(services[0]) || !released(services[1]) {
+			t.Errorf("in released mode here: %t, elsewhere: %t", released(services[0]), released(services[1]))
+		}
+	})
+}
+
+// changing is a store in which modes change while they are read.
+type changing struct {
+	deliver.Store
+
+	meanwhile func()
+}
+
+func (c *changing) Modes(ctx context.Context) (groups []deliver.GroupMode, nodes int, err error) {
+	groups, nodes, err = c.Store.Modes(ctx)
+	if do := c.meanwhile; do != nil {
+		c.meanwhile = nil
+		do()
+	}
+	return groups, nodes, err
+}
+
+// Who reads the modes while one is set does not have everybody else believe in the old ones afterwards.
+func TestModesFromBeforeAChangeAreNotKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	store := &changing{Store: w.store}
+	w.Store = store
+	store.meanwhile = func() { w.set(t, deliver.ModeSet{Node: "web-1", Mode: deliver.Released}) }
+	for range 2 { // the first one began before the change
+		if _, err := w.InReleased(t.Context(), []fleet.Certname{"web-1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in, err := w.InReleased(t.Context(), []fleet.Certname{"web-1"}); err != nil || !in["web-1"] {
+		t.Errorf("it is in released mode: %v, %v", in, err)
 	}
 }

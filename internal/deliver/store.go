@@ -70,6 +70,9 @@ type Archive interface {
 	// GenerationCatalogs lists every catalog that a kept generation names, each once, in
 	// order.
 	GenerationCatalogs(ctx context.Context) ([]fleet.Digest, error)
+	// HeldIn lists the active nodes that may have a catalog of env, by name, with the version that it is of: of a node in released
+	// mode that of its newest generation, of one in live mode that of the newest catalog that was compiled here.
+	HeldIn(ctx context.Context, env fleet.Environment) ([]Held, error)
 	// HeadsIn counts the nodes in released mode whose newest generation is of env.
 	HeadsIn(ctx context.Context, env fleet.Environment) (int, error)
 	// Applied reads what a node last said it applied; zero when it said nothing.

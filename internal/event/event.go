@@ -39,6 +39,9 @@ const (
 // Alarm is the kind of an event that the server itself adds, and no node can send: a catalog is not what plain Puppet gives.
 const Alarm = "alarm"
 
+// Kept is the kind of an event that a server adds, and no node can send: it gave a node the catalog that it knew last, because it could not reach the records.
+const Kept = "kept"
+
 // Statuses is every status that an event can have.
 func Statuses() []string {
 	return []string{Success, Failure, Noop, Audit, Skipped, Changed, Unchanged, Failed, Interrupted}
@@ -46,7 +49,7 @@ func Statuses() []string {
 
 // Kinds is every kind of event.
 func Kinds() []string {
-	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded, Alarm, Startup, Connect, Shutdown, Disconnect}
+	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded, Alarm, Kept, Startup, Connect, Shutdown, Disconnect}
 }
 
 // Batch is events of one run, as its node sent them.

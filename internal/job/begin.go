@@ -99,6 +99,10 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 			}
 		case connected:
 			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: link.Unreachable})
+		case !waits && ended[r.Node] == "" && now.Before(link.Until.Add(d.settings.Regain)): // its server let it go, and another one has it in a moment
+			if soon := now.Add(d.settings.Tick); soon.Before(k.lookAt) {
+				k.lookAt = soon
+			}
 		case !waits:
 			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: offlineReason(k.job, link, ended[r.Node])})
 		}

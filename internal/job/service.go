@@ -19,6 +19,7 @@ type Settings struct {
 	Resend      time.Duration // after how long an order that nobody acknowledged is sent again; it doubles up to Poll
 	StopGrace   time.Duration // how long a node may take to stop a run
 	Reconnect   time.Duration // how long after a start nodes may take to come back
+	Regain      time.Duration // how long after its connection ended a node may take to come back, to another server; 0: it is away at once
 	Tick        time.Duration // how often to look without a hint
 	Batch       int           // rows in one transaction
 	Questions   int           // a run is lost whose connected node answered none of so many questions,
@@ -43,7 +44,7 @@ func (s Settings) check() error {
 			return fault.New(fault.Invalid, "the %s of jobs must be above zero, not %s", name, d)
 		}
 	}
-	if s.Reconnect < 0 || s.Settle < 0 || s.Questions < 1 || s.Batch < 1 || s.AnswerBytes < 1 {
+	if s.Reconnect < 0 || s.Regain < 0 || s.Settle < 0 || s.Questions < 1 || s.Batch < 1 || s.AnswerBytes < 1 {
 		return fault.New(fault.Invalid, "jobs need times to reconnect and to settle that are not negative, "+
 			"a batch of at least one row, at least one question and room for at least one byte of answers")
 	}
@@ -79,6 +80,7 @@ type Service struct {
 	arrivals *arrivals
 	figures  figures
 	briefs   briefs
+	glances  glances
 }
 
 // New checks settings. Run does the work.
@@ -163,11 +165,17 @@ func (h *nodeSet) take() []fleet.Certname {
 	return nodes
 }
 
+// alone is a job without its bulk and its runs.
+func alone(ctx context.Context, store Store, id int64) (Job, error) {
+	j, _, err := store.Changes(ctx, id, math.MaxInt64, 1)
+	return j, err
+}
+
 // Wait returns when a job has changed since the change with a number, or after
 // about a second: what it waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
 	return s.changes.Wait(ctx, id, func() (bool, error) {
-		j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
+		j, err := alone(ctx, s.Store, id)
 		return j.Change > after || j.Status.Final(), err
 	})
 }

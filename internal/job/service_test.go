@@ -1,139 +1,18 @@
 package job_test
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
-
-var ann = fleet.Actor{Kind: fleet.UserActor, Name: "ann"}
-
-// world is a service with nodes around it, inside a bubble of time.
-type world struct {
-	*job.Service
-	t     *testing.T
-	store job.Store
-	fleet *jobtest.Fleet
-	names []fleet.Certname
-	edges jobtest.Edges
-	ends  jobtest.Ends
-	stop  context.CancelFunc
-	ended chan error
-}
-
-func names(n int) []fleet.Certname {
-	list := make([]fleet.Certname, n)
-	for i := range list {
-		list[i] = fleet.Certname(fmt.Sprintf("n%03d.example", i+1))
-	}
-	return list
-}
-
-// inWorld runs a test with n good nodes and a service that runs.
-func inWorld(t *testing.T, n int, test func(w *world)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, store: jobtest.NewStore(), names: names(n), ends: jobtest.Ends{}}
-		w.fleet = jobtest.NewFleet(w.names...)
-		w.start()
-		test(w)
-		w.halt()
-		w.fleet.Wait()
-	})
-}
-
-// start starts a new service on the same rows.
-func (w *world) start() {
-	service, err := job.New(job.Parts{
-		Store: w.store, Sender: w.fleet, Resolver: jobtest.Everybody(w.names), Graph: w.edges, Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{}, Ends: w.ends,
-		NewID: jobtest.NewID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	}, job.DefaultSettings())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.Service = service
-	w.fleet.Know(service)
-	ctx, stop := context.WithCancel(context.Background())
-	w.stop, w.ended = stop, make(chan error, 1)
-	go func() { w.ended <- jobtest.Serve(ctx, service) }()
-}
-
-func (w *world) halt() {
-	w.stop()
-	if err := <-w.ended; err != nil {
-		w.t.Error(err)
-	}
-}
-
-func command(change ...func(*job.Spec)) job.Spec {
-	s := job.Spec{Kind: job.Command, Command: &job.CommandSpec{Command: "uptime"}, Targets: job.Targets{All: true}}
-	for _, c := range change {
-		c(&s)
-	}
-	return s
-}
-
-func (w *world) order(s job.Spec) job.Job {
-	w.t.Helper()
-	j, err := w.Create(w.t.Context(), ann, s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return j
-}
-
-// after lets time pass, and returns the job and its runs then.
-func (w *world) after(d time.Duration, id int64) (job.Job, []job.Run) {
-	w.t.Helper()
-	<-time.After(d)
-	synctest.Wait()
-	j, err := w.Job(w.t.Context(), id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	runs, err := w.Runs(w.t.Context(), id, job.RunPage{Limit: 100_000})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return j, runs
-}
-
-// states is what became of a job after some time.
-func (w *world) states(d time.Duration, id int64, status job.Status, want ...job.State) []job.Run {
-	w.t.Helper()
-	j, runs := w.after(d, id)
-	var got []job.State
-	for _, r := range runs {
-		got = append(got, r.State)
-		if r.State.Final() && r.Reason == "" {
-			w.t.Errorf("run %d is %s and has no reason", r.Number, r.State)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" || j.Status != status {
-		w.t.Errorf("after %s the job is %s (%s), want %s; runs (-want +got):\n%s", d, j.Status, j.Reason, status, diff)
-	}
-	return runs
-}
-
-func wantKind(t *testing.T, err error, want fault.Kind) {
-	t.Helper()
-	if err == nil || fault.Of(err) != want {
-		t.Errorf("error = %v, want kind %s", err, want)
-	}
-}
 
 func TestAJobRunsOnAllItsNodes(t *testing.T) {
 	t.Parallel()
@@ -180,93 +59,6 @@ func TestConcurrencyIsKept(t *testing.T) {
 		w.fleet.Connect("n002.example")
 		if now, _ := w.after(11*time.Second, j.ID); now.Status != job.Finished {
 			t.Errorf("the job is %s: %v", now.Status, now.Counts)
-		}
-	})
-}
-
-// A node that connects while as many run as may must not wait for the next look at everything.
-func TestWhoConnectedWhileAllWereBusyIsNotForgotten(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 2, func(w *world) {
-		w.fleet.Behave("n002.example", jobtest.Manner{Takes: 4 * time.Second})
-		w.fleet.Disconnect("n001.example")
-		j := w.order(command(func(s *job.Spec) { s.Concurrency, s.WaitOffline = 1, time.Hour }))
-		w.states(time.Second, j.ID, job.Working, job.Waiting, job.Running)
-		w.fleet.Connect("n001.example")
-		w.states(time.Second, j.ID, job.Working, job.Waiting, job.Running)
-		w.states(3*time.Second, j.ID, job.Finished, job.Succeeded, job.Succeeded)
-	})
-}
-
-func TestOfflineNodesAreWaitedForAsLongAsSaid(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(w *world) {
-		w.fleet.Disconnect("n001.example")
-		w.fleet.Disconnect("n003.example")
-		at := w.order(command())
-		w.states(time.Second, at.ID, job.Failed, job.Offline, job.Succeeded, job.Offline)
-		j := w.order(command(func(s *job.Spec) { s.WaitOffline = 5 * time.Minute }))
-		w.states(4*time.Minute, j.ID, job.Working, job.Waiting, job.Succeeded, job.Waiting)
-		w.fleet.Connect("n001.example")
-		w.states(time.Second, j.ID, job.Working, job.Succeeded, job.Succeeded, job.Waiting)
-		w.states(time.Minute, j.ID, job.Failed, job.Succeeded, job.Succeeded, job.Offline)
-	})
-}
-
-// Nodes that are connected to a server which cannot be reached get their orders when it can, and end with the reason when it cannot for long. Nothing is
-// written for them meanwhile.
-func TestNodesOfAServerThatCannotBeReached(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 2, func(w *world) {
-		const away = "its server is away"
-		w.fleet.Detach("n001.example", away)
-		j := w.order(command())
-		runs := w.states(time.Second, j.ID, job.Working, job.Waiting, job.Succeeded)
-		changed := runs[0].Change
-		if runs = w.states(4*time.Minute, j.ID, job.Working, job.Waiting, job.Succeeded); runs[0].Change != changed {
-			t.Errorf("a run that waits was changed: %d, then %d", changed, runs[0].Change)
-		}
-		w.fleet.Detach("n001.example", "")
-		w.states(2*time.Second, j.ID, job.Finished, job.Succeeded, job.Succeeded)
-
-		w.fleet.Detach("n001.example", away)
-		j = w.order(command())
-		if runs = w.states(6*time.Minute, j.ID, job.Failed, job.Offline, job.Succeeded); runs[0].Reason != away {
-			t.Errorf("its reason is %q", runs[0].Reason)
-		}
-
-		// What runs is not lost because nobody can ask: it is asked again afterwards.
-		w.fleet.Detach("n001.example", "")
-		w.fleet.Behave("n001.example", jobtest.Manner{Takes: 20 * time.Minute})
-		j = w.order(command())
-		w.states(time.Second, j.ID, job.Working, job.Running, job.Succeeded)
-		w.fleet.Detach("n001.example", away)
-		if runs = w.states(15*time.Minute, j.ID, job.Working, job.Running, job.Succeeded); runs[0].Reason != away {
-			t.Errorf("its reason is %q", runs[0].Reason)
-		}
-		w.fleet.Detach("n001.example", "")
-		w.states(6*time.Minute, j.ID, job.Finished, job.Succeeded, job.Succeeded)
-	})
-}
-
-// A node whose agent is away is told apart from one that has none.
-func TestAnOfflineRunSaysWhy(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(w *world) {
-		w.fleet.Disconnect("n001.example")
-		w.fleet.NeverCame("n002.example")
-		w.fleet.Disconnect("n003.example")
-		w.ends["n003.example"] = "its certificate was revoked"
-		const never = "no tutti agent or pxp-agent has ever connected from this node; on the node: `tutti agent join`, then `tutti agent install`"
-		at := w.order(command())
-		runs := w.states(time.Second, at.ID, job.Failed, job.Offline, job.Offline, job.Offline)
-		if runs[0].Reason != "its node is not connected since 2000-01-01 00:00:00 UTC" || runs[1].Reason != never || runs[2].Reason != "its certificate was revoked" {
-			t.Errorf("reasons: %q, %q, %q", runs[0].Reason, runs[1].Reason, runs[2].Reason)
-		}
-		later := w.order(command(func(s *job.Spec) { s.WaitOffline = time.Minute }))
-		runs = w.states(2*time.Minute, later.ID, job.Failed, job.Offline, job.Offline, job.Offline)
-		if runs[0].Reason != "its node did not connect within 1m" || runs[1].Reason != "its node did not connect within 1m; "+never {
-			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
 		}
 	})
 }
@@ -359,19 +151,6 @@ func TestWhatIsLostIsSentAndAskedAgain(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-func TestANodeThatConnectsAgainIsAsked(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(w *world) {
-		w.fleet.Behave("n001.example", jobtest.Manner{Takes: 5 * time.Second, Stdout: "done"})
-		j := w.order(command())
-		w.after(time.Second, j.ID)
-		w.fleet.Disconnect("n001.example") // and what it says meanwhile is lost
-		w.states(10*time.Second, j.ID, job.Working, job.Running)
-		w.fleet.Connect("n001.example")
-		w.states(time.Second, j.ID, job.Finished, job.Succeeded)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Authority is the fleet's CA: its parts, each for those who need only that, and what is done with the certificates of nodes. See the
@@ -28,6 +30,7 @@ type Authority struct {
 	ca           *atomic.Pointer[ca]
 	records      *records
 	issuer       *issuer
+	hinted       chan struct{} // see Hint
 }
 
 // now is the present as it is kept: UTC, to the second.
@@ -74,6 +77,12 @@ func openRecords(ctx context.Context, cfg Config, store Store) (*ca, *journal, e
 		return nil, nil, err
 	}
 	j, err := reconcile(ctx, cfg.Dir, root, store, false)
+	if fault.Is(err, fault.Conflict) { // one that was of several may lack what the others did last
+		if err := catchUpBefore(ctx, cfg.Dir, root, store); err != nil {
+			return nil, nil, err
+		}
+		j, err = reconcile(ctx, cfg.Dir, root, store, false)
+	}
 	return root, j, err
 }
 
@@ -98,7 +107,7 @@ func compose(cfg Config, store Store, root *ca, journal *journal, log *slog.Logg
 		Requests: requests, Revocations: revocations, Audit: AuditKey{ca: current},
 		Server: &ServerCertificates{dir: cfg.Dir, store: store, issuer: issuer, records: records, revocations: revocations, log: log},
 		dir:    cfg.Dir, refreshEvery: cfg.RefreshEvery, watchEvery: cfg.WatchEvery, shared: cfg.Shared, allowRenewal: cfg.AllowRenewal, store: store, log: log,
-		names: newShortNames(cfg.OIDNames), ca: current, records: records, issuer: issuer,
+		names: newShortNames(cfg.OIDNames), ca: current, records: records, issuer: issuer, hinted: make(chan struct{}, 1),
 	}
 }
 
@@ -112,21 +121,34 @@ func (a *Authority) Run(ctx context.Context) error {
 		watch.Stop()
 	}
 	blind := false // it is said once, not every two seconds
+	look := func() {
+		err := a.look(ctx)
+		if err != nil && ctx.Err() == nil && !blind {
+			a.log.ErrorContext(ctx, "what other servers' CAs do cannot be seen, will retry", "err", err)
+		}
+		blind = err != nil
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-watch.C:
-			err := a.look(ctx)
-			if err != nil && ctx.Err() == nil && !blind {
-				a.log.ErrorContext(ctx, "what other servers' CAs do cannot be seen, will retry", "err", err)
-			}
-			blind = err != nil
+			look()
+		case <-a.hinted:
+			look()
 		case <-tick.C:
 			if err := a.Refresh(ctx); err != nil && ctx.Err() == nil {
 				a.log.ErrorContext(ctx, "certificate state not refreshed, will retry", "err", err)
 			}
 		}
+	}
+}
+
+// Hint says that another authority of this CA may have done something: Run looks at once, not only when it is time. It never blocks.
+func (a *Authority) Hint() {
+	select {
+	case a.hinted <- struct{}{}:
+	default: // one is waiting already
 	}
 }
 

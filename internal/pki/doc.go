@@ -49,7 +49,8 @@
 //	journal one ahead, store went on       take the line back, copy
 //	anything else                          refuse, as above
 //
-// An authority that is not asked looks every WatchEvery whether the store has moved.
+// An authority that is not asked looks every WatchEvery whether the store has moved. One that is alone again copies first, at its
+// start, what the others did last.
 //
 // # Numbers and names
 //

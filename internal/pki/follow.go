@@ -86,6 +86,12 @@ func (j *journal) catchUp(ctx context.Context, store SharedStore, each func(Chan
 				return given, err
 			}
 		case !same && j.unsettled != nil:
+			switch had, err := hasLine(ctx, store, j.unsettled.Before); {
+			case err != nil:
+				return given, err
+			case !had: // these are other records: what is here may count
+				return given, j.diverged()
+			}
 			given = j.unsettled
 			if err := j.giveUp(); err != nil {
 				return given, err
@@ -138,15 +144,18 @@ func (j *journal) take(lines []JournalLine, each func(Change)) error {
 		return err
 	}
 	j.last = r.last()
-	if err := j.settled(); err != nil {
-		return err
-	}
-	for _, c := range changes {
+	for _, c := range changes { // they count, whatever becomes of the note
 		if each != nil {
 			each(c)
 		}
 	}
-	return nil
+	return j.settled()
+}
+
+// hasLine tells whether the store has the line that led to an anchor.
+func hasLine(ctx context.Context, store SharedStore, at Anchor) (bool, error) {
+	lines, err := store.JournalLines(ctx, at.Seq)
+	return len(lines) > 0 && lines[0].Seq == at.Seq && chainOf(lines[0].Text) == at.Chain, err
 }
 
 // chainOf is the chain that a line carries; empty if it cannot be read.
@@ -245,7 +254,8 @@ func takeShared(ctx context.Context, dir string, kept []byte, have Anchor, store
 	return writeFile(dir, caFile, kept, 0o600)
 }
 
-// catchUpBefore brings the journal up to what others wrote while this process did not run. What does not fit is left to reconcile, which says so.
+// catchUpBefore brings the journal up to what others of the same CA wrote while this process did not run. What does not fit is left to
+// reconcile, which says so.
 func catchUpBefore(ctx context.Context, dir string, root *ca, store Store) error {
 	if root.identity == "" {
 		return nil
@@ -272,7 +282,15 @@ func catchUpBefore(ctx context.Context, dir string, root *ca, store Store) error
 // share gives the store what others need of a CA and its journal, unless it has that.
 func share(ctx context.Context, cfg Config, store Store, j *journal, kept []byte) error {
 	if u := j.unsettled; u != nil {
-		if err := store.ChangeCA(ctx, *u); err != nil {
+		offered := *u
+		had, err := hasLine(ctx, store, u.Before)
+		if err != nil {
+			return err
+		}
+		if !had { // nor those before it: all are kept below
+			offered.Line = nil
+		}
+		if err := store.ChangeCA(ctx, offered); err != nil {
 			return err
 		}
 		if err := j.settled(); err != nil {

@@ -99,11 +99,14 @@ func readPuppetCA(dir string) (*puppetCA, error) {
 }
 
 func required(dir, name string) ([]byte, error) {
+	const usual = "Puppet Server has it in /etc/puppetlabs/puppetserver/ca, Debian's in /var/lib/puppetserver/ca"
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, &fault.Error{Kind: fault.Invalid, Detail: dir + " is a file; the CA of a Puppet Server is a directory", Hint: usual}
+	}
 	content, err := readFile(filepath.Join(dir, name))
 	if err == nil && content == nil {
 		err = &fault.Error{
-			Kind: fault.Invalid, Detail: fmt.Sprintf("%s is missing in %s, which can be no directory of a Puppet CA", name, dir),
-			Hint: "Puppet Server has it in /etc/puppetlabs/puppetserver/ca, Debian's in /var/lib/puppetserver/ca",
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%s is missing in %s, which can be no directory of a Puppet CA", name, dir), Hint: usual,
 		}
 	}
 	return content, err

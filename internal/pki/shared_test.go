@@ -107,10 +107,46 @@ func TestSeveralAuthoritiesAreOneCA(t *testing.T) {
 	submit(t, again, pkitest.CSR{Name: "web4"})
 }
 
-// What one revokes the others refuse within five seconds, their lists say so, and whoever has a connection is told.
-func TestOthersHearOfARevocation(t *testing.T) {
+// Requests that one of several let in are cleaned by any of them.
+func TestRequestsThatWaitAtOthersAreCleaned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	var all []*pki.Authority
+	for _, name := range []string{"a", "b"} {
+		cfg := h.config(name)
+		cfg.Autosign = pki.AutosignPolicy{}
+		all = append(all, open(t, cfg, h.store))
+	}
+	submitFrom(t, all[0], "web1", "192.0.2.1")
+	submitFrom(t, all[1], "web2", "192.0.2.2")
+	submitFrom(t, all[0], "web3", "192.0.2.2")
+	dropped, err := all[0].Requests.Clean(t.Context(), "192.0.2.2")
+	must(t, err)
+	if got := waiting(t, all[1]); dropped != 2 || got != "web1" {
+		t.Errorf("dropped %d of an address, %q wait", dropped, got)
+	}
+	dropped, err = all[1].Requests.Clean(t.Context(), "")
+	must(t, err)
+	if got := waiting(t, all[0]); dropped != 1 || got != "" {
+		t.Errorf("dropped %d, %q wait", dropped, got)
+	}
+}
+
+// What one revokes the others refuse within five seconds, and at once when they get a hint; their lists say so, and whoever has a connection is told.
+func TestOthersHearOfARevocation(t *testing.T) {
+	t.Parallel()
+	t.Run("without a hint", func(t *testing.T) {
+		t.Parallel()
+		othersHear(t, newHouse(t), func(*pki.Authority) {}, 3*time.Second)
+	})
+	t.Run("with one", func(t *testing.T) {
+		t.Parallel()
+		othersHear(t, newHouse(t), (*pki.Authority).Hint, 0)
+	})
+}
+
+func othersHear(t *testing.T, h *house, hint func(*pki.Authority), within time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := h.open(t, "a"), h.open(t, "b")
 		ctx, stop := context.WithCancel(t.Context())
@@ -123,11 +159,12 @@ func TestOthersHearOfARevocation(t *testing.T) {
 		<-time.After(17 * time.Second)
 		revoked := time.Now()
 		must(t, a.Revoke(t.Context(), "web1"))
+		hint(b)
 		if serials := <-told; len(serials) != 1 || serials[0].Cmp(cert.SerialNumber) != 0 {
 			t.Errorf("it is told of %v", serials)
 		}
 		synctest.Wait()
-		if took := time.Since(revoked); took > 3*time.Second {
+		if took := time.Since(revoked); took > within {
 			t.Errorf("the other one heard of it after %s", took)
 		}
 		wantKind(t, b.Revocations.CheckPeer(cert), fault.Denied)
@@ -262,6 +299,60 @@ func TestAChangeWithoutAnAnswer(t *testing.T) {
 				h.agree(t, "a", "b")
 			})
 		}
+	}
+}
+
+// A server that was alone, and was killed before the store heard of its last change, shares its whole journal.
+func TestAChangeOfOneWhoWasAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	way, alone := &lossy{Store: h.store}, h.config("a")
+	alone.Shared = nil
+	a, err := pki.Open(t.Context(), alone, way, quiet)
+	must(t, err)
+	submit(t, a, pkitest.CSR{Name: "web1"})
+	cert := certificate(t, a, "web1")
+	way.deaf.Store(true)
+	wantKind(t, a.Revoke(t.Context(), "web1"), fault.Unavailable)
+	h.open(t, "a")
+	b := h.open(t, "b")
+	wantKind(t, b.Revocations.CheckPeer(cert), fault.Denied)
+	h.agree(t, "a", "b")
+}
+
+// Whoever is alone again, and was not asked last, has what the others did: as a directory from a backup of one of several servers.
+func TestOneOfSeveralGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	a, b := h.open(t, "a"), h.open(t, "b")
+	submit(t, a, pkitest.CSR{Name: "web1"})
+	cert := certificate(t, a, "web1")
+	must(t, b.Revoke(t.Context(), "web1"))
+	alone := h.config("a")
+	alone.Shared = nil
+	wantKind(t, open(t, alone, h.store).Revocations.CheckPeer(cert), fault.Denied)
+	h.agree(t, "a", "b")
+}
+
+// A last change is given up only for others' changes of the same CA from the same place.
+func TestALastChangeIsNotGivenUpForOtherRecords(t *testing.T) {
+	t.Parallel()
+	h, other := newHouse(t), newHouse(t)
+	way := &lossy{Store: h.store}
+	a, err := pki.Open(t.Context(), h.config("a"), way, quiet)
+	must(t, err)
+	submit(t, a, pkitest.CSR{Name: "web1"})
+	way.deaf.Store(true)
+	wantKind(t, a.Revoke(t.Context(), "web1"), fault.Unavailable)
+	strange := other.open(t, "a")
+	for i := range 5 {
+		submit(t, strange, pkitest.CSR{Name: fmt.Sprint("web", i)})
+	}
+	before := h.journal(t, "a")
+	_, err = pki.Open(t.Context(), h.config("a"), other.store, quiet)
+	wantKind(t, err, fault.Conflict)
+	if h.journal(t, "a") != before {
+		t.Error("it was given up")
 	}
 }
 

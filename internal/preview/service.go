@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -202,7 +203,9 @@ func (s *Service) numbers(ctx context.Context, p Preview, key string) ([]uint32,
 			return numbers, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "preview %d has no change %.80q (yet)", p.ID, key)
+	return nil, &fault.Error{
+		Kind: fault.NotFound, Detail: fmt.Sprintf("preview %d has no change %.80q (yet)", p.ID, key), Hint: fmt.Sprintf("`tutti preview show %d` lists them", p.ID),
+	}
 }
 
 // Cancel ends a preview that compiles. What was wanted for it may still be compiled.

@@ -215,12 +215,47 @@ func (l *Planner) forward(ctx context.Context, o Order, p Preview, plan *Plan) e
 			return err
 		}
 	}
+	handing, err := l.handing(ctx, p.ID)
+	if err != nil {
+		return err
+	}
 	plan.Targets = make([]Target, len(shares))
 	return parallel.Each(len(shares), atOnce, func(i int) (err error) {
-		plan.Targets[i], err = l.shareTarget(ctx, p, shares[i])
+		if other, ok := handing[shares[i].Node]; ok {
+			why := fmt.Sprintf(
+				"release %d, which is %s, hands it this catalog: go on with that one (tutti release show %d), or end it: tutti release abort %d",
+				other.ID, inWords(other.State), other.ID, other.ID,
+			)
+			plan.Targets[i] = Target{Node: shares[i].Node, State: Waiting, Round: 1}.end(Refused, why)
+		} else {
+			plan.Targets[i], err = l.shareTarget(ctx, p, shares[i])
+		}
 		plan.Targets[i].Number = i + 1
 		return err
 	})
+}
+
+// handing is the nodes that releases of a preview which have not ended still have to hand its catalogs to. One catalog is not
+// handed out twice: nobody could tell which release a node's run belongs to.
+func (l *Planner) handing(ctx context.Context, preview int64) (map[fleet.Certname]Release, error) {
+	open, err := l.records.store.OpenReleases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	handing := map[fleet.Certname]Release{}
+	for _, r := range open {
+		if r.Preview != preview {
+			continue
+		}
+		targets, err := l.records.all(ctx, r.ID, TargetPage{States: []Standing{Waiting, Sent, AtWork}})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			handing[t.Node] = r
+		}
+	}
+	return handing, nil
 }
 
 // meant is the nodes that targets name; nil if they name none.
@@ -258,6 +293,11 @@ func (l *Planner) shareTarget(ctx context.Context, p Preview, share Share) (Targ
 
 // intoWaves spreads the targets that wait over waves, and names what is released to whom.
 func (l *Planner) intoWaves(ctx context.Context, sizes []string, seed uint64, plan *Plan) error {
+	for _, text := range sizes { // also if no node is left to put into a wave
+		if _, err := parseSize(text); err != nil {
+			return err
+		}
+	}
 	r := &plan.Release
 	var nodes []fleet.Certname
 	for _, t := range plan.Targets {

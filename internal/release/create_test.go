@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/release/releasetest"
 )
@@ -40,5 +43,38 @@ func TestWrongOrders(t *testing.T) {
 	world.State = "compiling"
 	if _, err := s.Planner.Create(t.Context(), ann, release.Order{Preview: 1}); fault.Of(err) != fault.Conflict {
 		t.Errorf("a preview that is not ready: %v", err)
+	}
+}
+
+// A catalog that an open release still has to hand to a node is in no second release; which one has it is said, and what to do.
+func TestOneCatalogIsNotHandedOutTwice(t *testing.T) {
+	t.Parallel()
+	world := releasetest.NewWorld(healthy(3))
+	s := world.Service(releasetest.NewStore())
+	first := release.Order{Preview: 1, Waves: []string{"1", "rest"}}
+	first.Promotion, first.ApproveBy = release.Manual, "all"
+	id := create(t, s, first).ID
+	_, err := s.Planner.Create(t.Context(), ann, release.Order{Preview: 1})
+	if fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), "release 1, which is waiting for approval, hands it this catalog") ||
+		!strings.Contains(err.Error(), "tutti release abort 1") {
+		t.Errorf("a second release while the first one waits: %v", err)
+	}
+	if _, err := s.Control.Approve(t.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "bob"}, id, ""); err != nil {
+		t.Fatal(err)
+	}
+	isState(t, run(t, world, s, id), release.Paused, release.ForPromoter)
+	plan, err := s.Planner.Plan(t.Context(), ann, release.Order{Preview: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(release.Counts{release.Waiting: 1, release.Refused: 2}, plan.Release.Counts); diff != "" {
+		t.Errorf("a second release behind the first one's first wave (-want +got):\n%s", diff)
+	}
+	if _, err := s.Control.Abort(t.Context(), ann, id, "", false); err != nil {
+		t.Fatal(err)
+	}
+	isState(t, run(t, world, s, id), release.Aborted, release.NoHold)
+	if r := create(t, s, release.Order{Preview: 1}); r.Counts[release.Waiting] != 3 {
+		t.Errorf("after the first was aborted: %v", r.Counts)
 	}
 }

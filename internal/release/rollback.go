@@ -116,6 +116,15 @@ func before(kept []deliver.Generation, release int64) int {
 	return slices.IndexFunc(kept, func(g deliver.Generation) bool { return g.Release != release })
 }
 
+// notOf says why a node is not taken back from a release: it got something else since, perhaps by a roll back of that release.
+func notOf(has Holding, release int64) string {
+	by := "no release"
+	if has.Release != 0 {
+		by = fmt.Sprintf("release %d", has.Release)
+	}
+	return fmt.Sprintf("it has generation %d since, which it got from %s and not from release %d; `tutti catalog generations NODE` shows them, --to N goes back to one", has.Generation, by, release)
+}
+
 // choose finds the generation that a node goes back to.
 func choose(o Order, kept []deliver.Generation, has Holding) (g deliver.Generation, why string) {
 	if len(kept) == 0 {
@@ -126,7 +135,7 @@ func choose(o Order, kept []deliver.Generation, has Holding) (g deliver.Generati
 		wanted = cmp.Or(wanted, kept[0].Number-1)
 	} else {
 		if has.Release != o.Of {
-			return g, fmt.Sprintf("it has generation %d since, which is not of release %d; go back with --to", has.Generation, o.Of)
+			return g, notOf(has, o.Of)
 		}
 		if i := before(kept, o.Of); i >= 0 {
 			return kept[i], ""

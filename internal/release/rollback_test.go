@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Targets[2].State != release.Refused || !strings.Contains(plan.Targets[2].Reason, "--to") {
+	if plan.Targets[2].State != release.Refused || !strings.Contains(plan.Targets[2].Reason, "--to") || !strings.Contains(plan.Targets[2].Reason, "from no release") {
 		t.Errorf("a node that has another generation since: %+v", plan.Targets[2])
 	}
 	r := run(t, world, s, plan.Release.ID)
@@ -35,6 +36,10 @@ func TestRollback(t *testing.T) {
 		if has.Catalog != "old" || has.Generation != 3 || has.Release != r.ID {
 			t.Errorf("%s has %+v", node, has)
 		}
+	}
+	plan, err = s.Planner.Create(t.Context(), ann, release.Order{Of: forward.ID})
+	if want := fmt.Sprintf("from release %d and not from release %d", r.ID, forward.ID); fault.Of(err) != fault.Conflict || !strings.Contains(plan.Targets[0].Reason, want) {
+		t.Errorf("once more: %+v, %v", plan.Targets, err)
 	}
 	plan, err = s.Planner.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 1})
 	if err != nil {

@@ -90,7 +90,7 @@ func (a versions) Environments(ctx context.Context) (map[fleet.Environment]fleet
 }
 
 // deployments is what rest asks of the code: the library, and the rows that only
-// people ask for. A deploy also hints to the warmer.
+// people ask for. A deploy also hints to the warmer, and to those of other servers.
 type deployments struct {
 	library       *code.Library
 	versions      code.Store
@@ -98,6 +98,7 @@ type deployments struct {
 	checks        *codecheck.Service
 	reports       codecheck.Store
 	warmer        *compile.Warmer
+	deployedThere func(id string)
 	wanter        *compile.Wanter
 	verifier      *compile.Verifier
 	verifications compile.Verifications
@@ -116,6 +117,7 @@ func (p *parts) deployments() deployments {
 		checks:        p.checks,
 		reports:       p.store.CodeChecks,
 		warmer:        p.warmer,
+		deployedThere: p.deployedThere,
 		wanter:        p.wanter,
 		verifier:      p.verifier,
 		verifications: p.store.Verifications,
@@ -144,6 +146,7 @@ func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mod
 	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
 		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
 	d.warmer.Deployed(version.Environment, version.ID)
+	d.deployedThere("")
 	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
 	if report != nil {

@@ -150,16 +150,20 @@ func (r *Restored) pauseReleases(ctx context.Context, store *sql.Store, why stri
 }
 
 // AcceptDatabase makes the database file of a data directory usable that a server refuses because
-// it was copied without its log, or put in the place of another one.
-func AcceptDatabase(ctx context.Context, c settings.Config) (path string, err error) {
+// it was copied without its log, or put in the place of another one. Records of either kind that moved away count again.
+func AcceptDatabase(ctx context.Context, c settings.Config) (accepted string, err error) {
 	if c.Database != "" {
-		return "", fault.New(fault.Invalid, "the records are in PostgreSQL: there is no file to accept")
+		moved, err := sql.AcceptMoved(ctx, c.Records(c.Data))
+		if err == nil && !moved {
+			err = fault.New(fault.Invalid, "the records are in PostgreSQL, and did not move away: there is nothing to accept")
+		}
+		return c.Records(c.Data).Name(), err
 	}
 	data, err := datadir.OpenUsed(c.Data)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	path = data.Join("tutti.db")
+	path := data.Join("tutti.db")
 	return path, sql.Accept(ctx, path)
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 
 	"github.com/tutti-project/tutti/internal/hint"
@@ -41,43 +40,7 @@ func heardOfOthers(p *parts) stage {
 	if p.relay == nil {
 		return stage{}
 	}
-	return stage{
-		"hints to other servers":           p.relay.Run,
-		"certificates that others revoked": p.revokedElsewhere.run,
-	}
-}
-
-// revocations reads what was revoked when another server hints that something was.
-type revocations struct {
-	refresh func(context.Context) error
-	hint    chan struct{}
-	others  func(string)
-	log     *slog.Logger
-}
-
-// hearRevocations has those heard that other servers revoke, and tells them of those here.
-func hearRevocations(p *parts) {
-	r := &revocations{refresh: p.ca.Refresh, hint: make(chan struct{}, 1), log: p.log.Logger}
-	r.others = p.relay.Join("revoked", func(string) {
-		select {
-		case r.hint <- struct{}{}:
-		default:
-		}
-	})
-	p.revokedElsewhere = r
-}
-
-func (r *revocations) run(ctx context.Context) error {
-	for {
-		select {
-		case <-r.hint:
-			if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
-				r.log.WarnContext(ctx, "what another server revoked could not be read, will look again within a minute", "err", err)
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return stage{"hints to other servers": p.relay.Run}
 }
 
 // hearCompiled has those here told who wait for compilations that other servers end.

@@ -12,7 +12,7 @@ import (
 
 // openCatalogue makes what knows which modules nodes have.
 func openCatalogue(ctx context.Context, p *parts) (*catalogue.Service, error) {
-	return catalogue.Open(ctx, catalogue.Parts{
+	parts := catalogue.Parts{
 		Store: p.store.Catalogue,
 		Ask:   sender{p.agents}.Ask,
 		Connected: func(node fleet.Certname) bool {
@@ -22,5 +22,23 @@ func openCatalogue(ctx context.Context, p *parts) (*catalogue.Service, error) {
 		NewID: uuid.NewString,
 		Now:   time.Now,
 		Log:   p.log.Logger,
-	}, catalogue.DefaultLimits())
+	}
+	var others func(string) // nothing is saved before Run
+	if p.config.Load().Cluster {
+		parts.Saved = func() { others("") }
+	}
+	service, err := catalogue.Open(ctx, parts, catalogue.DefaultLimits())
+	if err == nil && p.config.Load().Cluster {
+		p.modulesThere = catalogue.NewFollower(service)
+		others = p.relay.Join("modules", func(string) { p.modulesThere.Heard() })
+	}
+	return service, err
+}
+
+// modulesOfOthers is what a server does to know the modules of nodes that are connected to others.
+func modulesOfOthers(p *parts) stage {
+	if p.modulesThere == nil {
+		return stage{}
+	}
+	return stage{"modules of other servers' nodes": p.modulesThere.Run}
 }

@@ -5,20 +5,22 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/tutti-project/tutti/internal/program/cell"
 	"github.com/tutti-project/tutti/internal/server/settings"
 )
 
-// openCells finds out what cells there are, by a test in dir, and says what is missing.
-func openCells(ctx context.Context, c settings.Config, dir string, log *slog.Logger) (*cell.Keeper, error) {
+// openCells finds out what cells there are, by a test in the data directory, and says what is missing.
+func openCells(ctx context.Context, c settings.Config, data string, log *slog.Logger) (*cell.Keeper, error) {
+	dir := filepath.Join(data, "cells")
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("empty the directory in which cells are tried out: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a directory to try out cells: %w", err)
 	}
-	k, err := cell.Open(ctx, cell.Config{Mode: cell.Mode(c.CompileIsolation), User: c.CompileUser, Dir: dir})
+	k, err := cell.Open(ctx, cell.Config{Mode: cell.Mode(c.CompileIsolation), User: c.CompileUser, Dir: dir, Hide: data})
 	if err != nil {
 		return nil, err
 	}

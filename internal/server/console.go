@@ -64,11 +64,7 @@ func consoleAddress(c settings.Config, scheme string, address net.Addr) string {
 	if c.ConsoleURL != "" {
 		return strings.TrimSuffix(c.ConsoleURL, "/")
 	}
-	host := clientHost(address)
-	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host = fmt.Sprintf("%s:%d", settings.ServerName(), tcp.Port)
-	}
-	return scheme + "://" + host
+	return scheme + "://" + serverHost(address)
 }
 
 // consoleAt is the address of the console; empty until it is open, or where it is not wanted.

@@ -106,6 +106,12 @@ func fillContent(ctx context.Context, c settings.Config, place, data, spool stri
 	return filledBucket{store}, err
 }
 
+// place is a store of content, with the settings by which it is reached.
+type place struct {
+	settings.Config
+	where string // the directory of the data directory, or in S3
+}
+
 // CopyContent copies all content from one store to another: each is the directory of the data directory, or a place in S3. Servers
 // may use the first one meanwhile. What is there is not copied again.
 func CopyContent(ctx context.Context, c settings.Config, from, to, spool string, log *slog.Logger, progress Progress) (copied cas.Copied, err error) {
@@ -123,12 +129,16 @@ func CopyContent(ctx context.Context, c settings.Config, from, to, spool string,
 	if err != nil {
 		return copied, err
 	}
-	source, err := contentBeside(ctx, c, from, data)
+	return copyContent(ctx, place{c, from}, place{c, to}, data, spool, log, progress)
+}
+
+func copyContent(ctx context.Context, from, to place, data, spool string, log *slog.Logger, progress Progress) (copied cas.Copied, err error) {
+	source, err := contentBeside(ctx, from.Config, from.where, data)
 	if err != nil {
 		return copied, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := fillContent(ctx, c, to, data, spool, log)
+	target, err := fillContent(ctx, to.Config, to.where, data, spool, log)
 	if err != nil {
 		return copied, err
 	}

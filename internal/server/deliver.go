@@ -5,6 +5,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/event/trace"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/target"
@@ -15,7 +16,7 @@ func (p *parts) openDeliver() {
 	p.members = target.Groups{Classifier: p.groups, Nodes: p.store.Nodes}
 	p.results = &checkin.Results{Shown: p.store.Catalogs, Rows: p.store.Deliveries, Documents: documents{p.blobs}, Server: settings.ServerName()}
 	p.deliver = deliver.NewService(deliver.Parts{
-		Store: p.store.Deliveries, Groups: p.members, Promoter: p.results, Now: time.Now, Log: p.log.Logger,
+		Store: p.store.Deliveries, Groups: p.members, Promoter: p.results, Relay: p.relay, Now: time.Now, Log: p.log.Logger,
 		Setting:   func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) },
 		FactsRead: watched{p.store.Reusables}.list,
 		Limits:    current{&p.config}.brakeLimits,
@@ -37,9 +38,9 @@ func (p *parts) openCheckin() {
 	p.checkin = checkin.Service{
 		Trust:        p.trust,
 		Environments: p.places,
-		Facts:        p.store.Facts,
+		Facts:        p.near.runFacts(p.store.Facts),
 		Delivery:     p.deliver,
-		Catalogs:     p.catalogs,
+		Catalogs:     trace.Catalogs{Source: p.catalogs, Recorder: p.recorder},
 		Documents:    documents{p.blobs},
 		Packs:        p.packs,
 		Server:       settings.ServerName(),

@@ -37,6 +37,7 @@ func (p *parts) openHinter() (err error) {
 // compiled is told of each row that the dispatcher has ended. A plain catalog is what a
 // node in live mode may have; the answer to those in released mode is no other than before.
 func (p *parts) compiled(c compile.Compilation) {
+	p.recorder.Compiled(c)
 	p.catalogs.Finished(c)
 	p.previews.Finished(c.ID)
 	p.compiledThere(strconv.FormatInt(c.ID, 10))

@@ -25,6 +25,11 @@ func (d deliveries) Generations(ctx context.Context, node fleet.Certname) ([]del
 	return d.rows.Generations(ctx, node)
 }
 
+// HeldIn implements rest.Deliveries.
+func (d deliveries) HeldIn(ctx context.Context, env fleet.Environment) ([]deliver.Held, error) {
+	return d.rows.HeldIn(ctx, env)
+}
+
 // ModesSet implements rest.Deliveries.
 func (d deliveries) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
 	return d.rows.ModesSet(ctx)

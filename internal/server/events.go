@@ -16,9 +16,9 @@ import (
 // openEvents wires the stream of events to its neighbours.
 func (p *parts) openEvents() {
 	p.events = event.New(event.Parts{
-		Store: p.store.Events, Now: time.Now, Relay: p.relay, Log: p.log.Logger,
+		Store: p.near.stream(p.store.Events), Now: time.Now, Relay: p.relay, Log: p.log.Logger,
 		Tell: func(node fleet.Certname, taken pxp.RunEventsTaken) error {
-			return p.broker.Take(wire.Message{ID: uuid.NewString(), Type: wire.RunEventsTaken, Sender: wire.Broker, Target: agentOf(node), Data: pxp.Data(taken)})
+			return p.broker.Take(context.Background(), wire.Message{ID: uuid.NewString(), Type: wire.RunEventsTaken, Sender: wire.Broker, Target: agentOf(node), Data: pxp.Data(taken)})
 		},
 	}, event.DefaultSettings())
 	p.metrics.eventFigures(p.events)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/event/trace"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/schedule"
@@ -17,6 +18,9 @@ import (
 	"github.com/tutti-project/tutti/internal/target"
 )
 
+// regainWithin is how long an agent may take from one of several servers to another: it waits for up to 2 s, and again for up to 4 if that one refuses it.
+const regainWithin = 10 * time.Second
+
 // openJobs wires the job core to its neighbours.
 func (p *parts) openJobs(c settings.Config) error {
 	key, err := p.data.Seal()
@@ -25,9 +29,12 @@ func (p *parts) openJobs(c settings.Config) error {
 	}
 	settings := job.DefaultSettings()
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
+	if c.Cluster {
+		settings.Regain = regainWithin
+	}
 	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
-		Store:    p.store.Jobs,
+		Store:    trace.Jobs{Store: p.store.Jobs, Recorder: p.recorder},
 		Sender:   sender{p.agents},
 		Resolver: p.resolver,
 		Graph:    appgraph.Service{Store: p.store.Catalogs},
@@ -48,9 +55,9 @@ func (p *parts) openJobs(c settings.Config) error {
 		Store: p.store.Schedules, Orders: p.submits, Owners: p.access, Sealer: key, Now: time.Now, Log: p.log.Logger,
 	})
 	p.departures = departures{p.jobs, p.register, p.catalogue, p.log.Logger}
-	hearRevocations(p)
+	revoked := p.relay.Join("revoked", func(string) { p.ca.Hint() })
 	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
-		p.revokedElsewhere.others("")
+		revoked("")
 		p.departures.endRuns(ctx, "its node's certificate was revoked", node)
 	})
 	p.metrics.jobFigures(p.jobs)

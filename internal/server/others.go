@@ -187,12 +187,12 @@ func (o *others) setMute(server string) {
 }
 
 // deliver takes a message for a client of this server.
-func (o *others) deliver(_ context.Context, _ string, text []byte) ([]byte, error) {
+func (o *others) deliver(ctx context.Context, _ string, text []byte) ([]byte, error) {
 	m, err := wire.V2.Decode(text)
 	if err != nil {
 		return nil, err
 	}
-	return nil, o.broker().Take(m)
+	return nil, o.broker().Take(ctx, m)
 }
 
 // tell implements broker.Others' Tell.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/broker"
@@ -22,6 +23,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compiler/worktree"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/event/trace"
 	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/hint"
@@ -57,65 +59,71 @@ type parts struct {
 	bus     bus.Bus     // to the others
 	relay   *hint.Relay // of hints over it; nil: there are no others
 	// compiledThere hints to them that a compilation has ended.
-	compiledThere    func(id string)
-	revokedElsewhere *revocations
-	disk             *datadir.Disk // of the data directory
-	usages           *usages
-	log              logger
-	metrics          *metrics
-	store            *sql.Store
-	blobs            content
-	library          *code.Library
-	sources          *source.Service
-	trees            *worktree.Worktree
-	ca               *pki.Authority
-	listeners        atomic.Pointer[openListeners] // the listeners, from when they are open
-	trust            checkin.Trust
-	groups           *classify.Service
-	places           checkin.Environments
-	results          *checkin.Results
-	wants            checkin.Wants
-	checkin          checkin.Service
-	members          target.Groups
-	resolver         target.Resolver
-	operator         operator
-	cells            *cell.Keeper // that code is run in
-	ruby             *ruby.Engines
-	orders           compile.Orders
-	dispatch         *compile.Dispatcher
-	catalogs         *compile.Service
-	packs            *compile.Packs
-	warmer           *compile.Warmer
-	groupDoubts      *groupcheck.Service
-	checks           *codecheck.Service
-	reuser           *compile.Reuser
-	verifier         *compile.Verifier
-	factqueue        *factqueue.Service
-	deliver          *deliver.Service
-	wanter           *compile.Wanter
-	hinter           *deliver.Hinter
-	moduleHinter     *deliver.Hinter // tells nodes that their code may supply other modules of actions
-	access           *rbac.Access
-	audit            *rbac.Audit
-	chain            *rbac.Chain
-	bodies           *front.Budget
-	jobs             *job.Service
-	submits          submit.Service
-	schedules        *schedule.Service
-	departures       departures
-	previews         *preview.Service
-	judge            preview.Judge
-	releases         *release.Service
-	policies         *policy.Service
-	events           *event.Service
-	housekeeper      housekeeper
-	register         *broker.Register // of agents that were connected
-	calls            *call.Caller
-	catalogue        *catalogue.Service
-	agents           agents
-	others           *others        // brokers of other servers; nil: there are none
-	broker           *broker.Broker // these two: see openBroker
-	sockets          *websocket.Server
+	compiledThere func(id string)
+	disk          *datadir.Disk // of the data directory
+	usages        *usages
+	log           logger
+	metrics       *metrics
+	store         *sql.Store
+	blobs         content
+	library       *code.Library
+	sources       *source.Service
+	trees         *worktree.Worktree
+	ca            *pki.Authority
+	listeners     atomic.Pointer[openListeners] // the listeners, from when they are open
+	trust         checkin.Trust
+	groups        *classify.Service
+	places        checkin.Environments
+	results       *checkin.Results
+	wants         checkin.Wants
+	checkin       checkin.Service
+	members       target.Groups
+	resolver      target.Resolver
+	operator      operator
+	cells         *cell.Keeper // that code is run in
+	ruby          *ruby.Engines
+	orders        compile.Orders
+	dispatch      *compile.Dispatcher
+	catalogs      *compile.Service
+	packs         *compile.Packs
+	warmer        *compile.Warmer
+	deployedThere func(id string) // tells other servers that they have something to warm
+	groupDoubts   *groupcheck.Service
+	checks        *codecheck.Service
+	reuser        *compile.Reuser
+	verifier      *compile.Verifier
+	factqueue     *factqueue.Service
+	deliver       *deliver.Service
+	wanter        *compile.Wanter
+	hinter        *deliver.Hinter
+	moduleHinter  *deliver.Hinter // tells nodes that their code may supply other modules of actions
+	access        *rbac.Access
+	audit         *rbac.Audit
+	chain         *rbac.Chain
+	bodies        *front.Budget
+	jobs          *job.Service
+	submits       submit.Service
+	schedules     *schedule.Service
+	departures    departures
+	previews      *preview.Service
+	judge         preview.Judge
+	releases      *release.Service
+	policies      *policy.Service
+	events        *event.Service
+	housekeeper   housekeeper
+	register      *broker.Register // of agents that were connected
+	calls         *call.Caller
+	catalogue     *catalogue.Service
+	modulesThere  *catalogue.Follower // nil: there are no other servers
+	agents        agents
+	others        *others        // brokers of other servers; nil: there are none
+	broker        *broker.Broker // these two: see openBroker
+	sockets       *websocket.Server
+
+	near     *nearby // this server goes on without the records; nil: it does not
+	leftover *nearby // the same, and also that of one that did so before
+
+	recorder *trace.Recorder // of traces; nil: nobody wants them
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
@@ -151,6 +159,9 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 	if err = openCluster(ctx, p, c); err != nil {
 		return p, err
 	}
+	if err = openNear(p, c); err != nil {
+		return p, err
+	}
 	if err = openBus(p, c); err != nil {
 		return p, err
 	}
@@ -170,16 +181,20 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 		return p, err
 	}
 	p.library = code.NewLibrary(p.store.Versions, p.blobs)
+	p.library.Share(p.relay)
 	if p.trees, err = worktree.New(p.data.Join("trees"), p.library, p.blobs); err != nil {
 		return p, err
 	}
-	if p.cells, err = openCells(ctx, c, p.data.Join("cells"), log.Logger); err != nil {
+	if p.cells, err = openCells(ctx, c, p.data.Path, log.Logger); err != nil {
 		return p, err
 	}
 	if p.operator, err = openOperator(p.data, p.cells, &p.config, log.Logger); err != nil {
 		return p, err
 	}
 	if err = p.openCA(ctx, c); err != nil {
+		return p, err
+	}
+	if err = openTraces(p, c); err != nil {
 		return p, err
 	}
 	p.chain = rbac.NewChain(p.store.Audit, p.ca.Audit, p.log.Logger)
@@ -214,7 +229,10 @@ func open(ctx context.Context, c settings.Config, log logger) (p *parts, err err
 		return p, err
 	}
 	p.metrics.factqueueFigures(p.factqueue)
-	p.openEvents()
+	p.openEvents() //nolint:contextcheck // nodes are told later
+	if err = joinNear(p, c); err != nil {
+		return p, err
+	}
 	p.metrics.compileFigures(p.store.Queue, p.dispatch, p.catalogs, p.reuser) //nolint:contextcheck // they are asked for later
 	p.metrics.aheadFigures(p.wanter)
 	p.metrics.verifyFigures(p.verifier)
@@ -270,6 +288,17 @@ func (p *parts) openCA(ctx context.Context, c settings.Config) error {
 		config.Shared = p.shared
 	}
 	p.ca, err = pki.Open(ctx, config, p.store.Authority, p.log.Logger)
+	return err
+}
+
+// openTraces makes what tells a collector of steps.
+func openTraces(p *parts, c settings.Config) error {
+	bundle, _ := p.ca.Bundle()
+	config, err := c.Trace(p.id, api.ProgramVersion(), pki.FingerprintOf(bundle))
+	if err != nil {
+		return err
+	}
+	p.recorder, err = trace.Open(config, p.log.Logger)
 	return err
 }
 
@@ -379,6 +408,7 @@ func (p *parts) openCompiler(c settings.Config) (err error) {
 	p.warmer, err = compile.NewWarmer(compile.WarmerParts{
 		Compiler: p.ruby, History: p.store.Queue, Orders: orders, Environments: p.versions(), Log: p.log.Logger,
 	}, compile.DefaultWarmer())
+	p.deployedThere = p.relay.Join("deployed", func(string) { p.warmer.Heard() })
 	return err
 }
 
@@ -388,6 +418,8 @@ func (p *parts) versions() versions { return versions{p.library, p.store.Version
 // close closes what was opened, the last first.
 func (p *parts) close() error {
 	var err error
+	p.recorder.Close()
+	err = errors.Join(err, p.leftover.close())
 	if p.bus != nil {
 		err = errors.Join(err, p.bus.Close())
 	}

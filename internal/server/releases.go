@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/event/trace"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -18,7 +19,7 @@ import (
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store:    p.store.Releases,
+		Store:    trace.Releases{Store: p.store.Releases, Recorder: p.recorder},
 		Previews: releasePreviews{p.previews, release.Catalogs{Rows: p.store.Queue, Inputs: p.store.Reusables, Trust: p.trust, Reuser: p.reuser}},
 		Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver},
 		Runs:     release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey},

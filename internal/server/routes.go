@@ -115,15 +115,15 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 	}
 	factsRate := factsRate(c) // one, however they come
 	puppet := puppetapi.New(puppetapi.Config{
-		Checkin:        p.checkin,
-		Places:         p.places,
+		Checkin:        p.near.checkin(p.checkin),
+		Places:         p.near.places(p.places),
 		Environments:   environments{p.library, p.store.Versions},
 		Trees:          p.library,
-		Versions:       p.store.Versions,
+		Versions:       p.near.versions(p.store.Versions),
 		Blobs:          p.blobs,
-		Reports:        heardReports{p.store.Reports, p.events},
+		Reports:        heardReports{p.near.reports(p.store.Reports), p.events},
 		Bucket:         p.store.Backups,
-		Roles:          p.access.Certificate,
+		Roles:          p.near.roles(p.access.Certificate),
 		Backups:        now.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
@@ -187,7 +187,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 
 		// What nodes may have (catalogs, modules of actions), and their facts apart from their runs, for tutti agent.
 		node.Prefix + "/": {Handler: node.New(node.Config{
-			Deliveries: p.deliver, Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.blobs, Facts: p.factqueue, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
+			Deliveries: p.near.deliveries(p.deliver), Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.near.blobs(p.blobs), Facts: p.near.submissions(p.factqueue), FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
 			RequestID: front.RequestID, Log: p.log.Logger,
 		}), Bytes: c.MaxFactsBytes, Drained: true},
 
@@ -235,8 +235,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		// Everything else: whoever finds this server at a port of Puppet Enterprise reads errors as JSON.
 		"/": front.Bodiless(notServed("tutti")),
 	}
-	sourcesWhereTheyAre(p, others, own.Actor)
-	return agents, others, nil
+	return agents, others, sourcesWhereTheyAre(p, others, own.Actor)
 }
 
 // maxSmallBody is more than any question to PuppetDB's API may have, in bytes.

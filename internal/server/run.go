@@ -106,8 +106,12 @@ func (p *parts) listen(ctx context.Context, c settings.Config) (*openListeners, 
 		return nil, errors.Join(err, d.close())
 	}
 	d.console.Store(opened)
+	handler, err := hearing(p, p.front(routes, d.access))
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	d.server = &http.Server{
-		Handler: p.front(routes, d.access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		Handler: handler, IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	d.front.Configure(d.server)
@@ -140,12 +144,17 @@ func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Fr
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
+	proxies, err := c.Proxies()
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
 	front, err := tuttitls.New(socket, tuttitls.Config{
 		Authority:      o.ca.Revocations,
 		Certificate:    o.certificate,
 		ClientCAs:      o.ca.Pool(),
 		Unasked:        o.browsers,
 		MaxConnections: c.MaxConnections,
+		ProxiedFrom:    proxies,
 		Log:            o.log,
 		Limits: tuttitls.Limits{
 			PerAddress:          c.MaxConnectionsPerAddress,
@@ -229,13 +238,21 @@ func clientHost(address net.Addr) string {
 	return tcp.String()
 }
 
+// serverHost is how other servers, and people elsewhere, reach a listener.
+func serverHost(address net.Addr) string {
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("%s:%d", settings.ServerName(), tcp.Port)
+	}
+	return clientHost(address)
+}
+
 func (p *parts) health() *health {
 	reads := func(ctx context.Context) error {
 		_, err := p.store.Nodes.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
 	store := storage{p.disk, p.store, p.log.Logger}
-	return &health{version: p.ruby.DefaultPuppet, database: reads, services: []service{
+	h := &health{version: p.ruby.DefaultPuppet, database: reads, services: []service{
 		{name: "server"},
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
@@ -244,6 +261,11 @@ func (p *parts) health() *health {
 		{name: "content", check: func(context.Context) error { return nil }, more: contentStatus(p.blobs)},
 		{name: "compile-cells", check: func(context.Context) error { return nil }, more: isolation(p.cells)},
 	}}
+	if p.near != nil {
+		h.cut = p.near.cut
+		h.services = append(h.services, service{name: "near", check: func(context.Context) error { return nil }, more: p.near.status})
+	}
+	return h
 }
 
 // serve runs every component until ctx ends or one of them fails, then stops
@@ -260,7 +282,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"compile workers":       p.ruby.Run,
 			"claim on the database": p.store.HoldClaim,
 			"leases":                p.leases.Run,
-			"list of servers":       attend(p, d.address),
+			"list of servers":       attend(p, "https://"+serverHost(d.front.Addr())),
 		},
 		stage{ // these compile: they end first
 			"answers of nodes":   p.jobs.Run,
@@ -277,7 +299,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 			"drain":              drain(p, d.health),
-		}.and(compiling(p)).and(doneOnce(p)).and(heardOfOthers(p)),
+		}.and(compiling(p)).and(doneOnce(p)).and(heardOfOthers(p)).and(modulesOfOthers(p)).and(nearWork(p)),
 		stage{ // clients are told first
 			"broker":     p.broker.Run,
 			"websockets": p.sockets.Run,

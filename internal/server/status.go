@@ -44,6 +44,7 @@ type health struct {
 	database func(context.Context) error // asks it; nil: it answered
 	services []service
 	version  func() string // of Puppet; empty: not known
+	cut      func() bool   // nodes are served without the database, which need not be asked; nil: never
 	stopping atomic.Bool
 	draining atomic.Bool
 }
@@ -91,6 +92,8 @@ func (h *health) simple(w http.ResponseWriter, r *http.Request) {
 		word = "stopping"
 	} else if h.draining.Load() {
 		word = "draining"
+	} else if h.cut != nil && h.cut() {
+		w.Header().Set("X-Tutti-Database", "cut") // nodes come here all the same: it is what this server is for
 	} else if slices.ContainsFunc(h.look(r.Context(), h.services...), func(err error) bool { return err != nil }) {
 		word = "error"
 	}

@@ -60,6 +60,17 @@ func (r *Recorder) Count(e Execution) Count {
 	return Count{}
 }
 
+// All is what became of each execution.
+func (r *Recorder) All() map[Execution]Count {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[Execution]Count, len(r.done))
+	for e, c := range r.done {
+		all[e] = *c
+	}
+	return all
+}
+
 // Totals are how many transactions were executed, and which of them more than once.
 func (r *Recorder) Totals() (executed int, twice []Execution) {
 	r.mu.Lock()

@@ -55,10 +55,16 @@ func stable(r *rand.Rand, name string, node int) object {
 		"os": object{
 			"name": "Debian", "family": "Debian", "architecture": "amd64", "hardware": "x86_64",
 			"release": object{"full": "12.5", "major": "12", "minor": "5"}, "selinux": object{"enabled": false},
-			"distro": object{"codename": "bookworm", "description": "Debian GNU/Linux 12 (bookworm)", "id": "Debian", "release": object{"full": "12.5", "major": "12", "minor": "5"}},
+			"distro": object{
+				"codename": "bookworm", "description": "Debian GNU/Linux 12 (bookworm)", "id": "Debian",
+				"release": object{"full": "12.5", "major": "12", "minor": "5"},
+			},
 		},
-		"identity":   object{"gid": 0, "group": "root", "privileged": true, "uid": 0, "user": "root"},
-		"processors": object{"count": 4, "physicalcount": 1, "isa": "unknown", "cores": 4, "threads": 1, "speed": "2.40 GHz", "models": repeat(4, "Intel(R) Xeon(R) Processor")},
+		"identity": object{"gid": 0, "group": "root", "privileged": true, "uid": 0, "user": "root"},
+		"processors": object{
+			"count": 4, "physicalcount": 1, "isa": "unknown", "cores": 4, "threads": 1, "speed": "2.40 GHz",
+			"models": repeat(4, "Intel(R) Xeon(R) Processor"),
+		},
 		"ssh":        sshKeys(r),
 		"networking": networking(r, name, host, address),
 		"disks":      disks(r),
@@ -149,7 +155,10 @@ func disks(r *rand.Rand) object {
 func partitions(r *rand.Rand) object {
 	out := object{}
 	for i, mount := range []string{"/", "/var", "/boot"} {
-		out[fmt.Sprintf("/dev/vda%d", i+1)] = object{"filesystem": "ext4", "mount": mount, "size": "40.00 GiB", "size_bytes": int64(40) << 30, "uuid": uuid(r), "partuuid": uuid(r)}
+		out[fmt.Sprintf("/dev/vda%d", i+1)] = object{
+			"filesystem": "ext4", "mount": mount, "size": "40.00 GiB", "size_bytes": int64(40) << 30,
+			"uuid": uuid(r), "partuuid": uuid(r),
+		}
 	}
 	return out
 }

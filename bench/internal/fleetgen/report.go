@@ -52,7 +52,8 @@ func (f Fleet) run(node, generation int) run {
 	for i := range resourcesPerReport {
 		kind := kinds[i%len(kinds)]
 		res := resource{
-			kind: kind, title: fmt.Sprintf("/etc/site/%s-%03d.conf", kind, i), file: fmt.Sprintf("/etc/puppetlabs/code/environments/production/modules/site/manifests/part%d.pp", i%10),
+			kind: kind, title: fmt.Sprintf("/etc/site/%s-%03d.conf", kind, i),
+			file: fmt.Sprintf("/etc/puppetlabs/code/environments/production/modules/site/manifests/part%d.pp", i%10),
 			line: 10 + i, at: out.start.Add(time.Duration(i) * 50 * time.Millisecond), seconds: float64(r.IntN(1000)) / 10000,
 		}
 		res.path = []string{"Stage[main]", fmt.Sprintf("Site::Part%d", i%10), res.ref()}

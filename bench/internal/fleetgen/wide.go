@@ -38,7 +38,8 @@ func (f Fleet) WideFacts(node int) map[string]any {
 	s, certname := f.system(node), f.Certname(node)
 	facts["os"] = object{
 		"name": s.name, "family": s.family, "architecture": "amd64", "hardware": "x86_64", "selinux": object{"enabled": s.family == "RedHat"},
-		"release": object{"full": s.full, "major": s.major}, "distro": object{"codename": s.codename, "id": s.name, "release": object{"full": s.full, "major": s.major}},
+		"release": object{"full": s.full, "major": s.major},
+		"distro":  object{"codename": s.codename, "id": s.name, "release": object{"full": s.full, "major": s.major}},
 	}
 	facts["operatingsystem"], facts["osfamily"] = s.name, s.family
 	facts["operatingsystemrelease"], facts["operatingsystemmajrelease"] = s.full, s.major

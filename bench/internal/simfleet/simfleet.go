@@ -24,10 +24,13 @@ type Fleet struct {
 	ended chan error
 }
 
-// New makes the fleet of a configuration that says what the agents are; how they reach the server, and as whom, is
-// added. Nobody is connected yet.
-func New(tutti *rivals.Tutti, ca *authority.Authority, c sim.Config) *Fleet {
-	c.URLs, c.Dial, c.ConnectTimeout = []string{Broker(tutti)}, sim.FromManyAddresses(), connectTimeout
+// New makes the fleet of a configuration that says what the agents are; how they reach the server, or one of several, and as whom, is
+// added. They prefer the first server. Nobody is connected yet.
+func New(servers []*rivals.Tutti, ca *authority.Authority, c sim.Config) *Fleet {
+	for _, tutti := range servers {
+		c.URLs = append(c.URLs, Broker(tutti))
+	}
+	c.Dial, c.ConnectTimeout = sim.FromManyAddresses(), connectTimeout
 	c.Identity = func(_ context.Context, name string) (*tls.Config, error) { return ca.Client(name) }
 	return &Fleet{Fleet: sim.New(c)}
 }

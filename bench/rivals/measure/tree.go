@@ -26,6 +26,17 @@ type Usage struct {
 	Processes int
 }
 
+// And is both together, such as of a server and its database.
+func (u Usage) And(other Usage) Usage {
+	u.CPU += other.CPU
+	u.PSSBytes += other.PSSBytes
+	u.RSSBytes += other.RSSBytes
+	u.RootPSS += other.RootPSS
+	u.RootRSS += other.RootRSS
+	u.Processes += other.Processes
+	return u
+}
+
 // Since gives the CPU burnt since an earlier sample; memory and count are the
 // later sample's.
 func (u Usage) Since(earlier Usage) Usage {

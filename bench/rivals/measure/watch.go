@@ -27,6 +27,9 @@ type Span struct {
 // Cores is a share of CPU as a number of cores.
 func (s Span) Cores(cpu time.Duration) float64 { return cpu.Seconds() / s.Wall.Seconds() }
 
+// More is how many cores the server took more than for the same work under other circumstances, which cost it less.
+func (s Span) More(less time.Duration) float64 { return s.Cores(max(0, s.Server-less)) }
+
 // Watch measures one stretch of time.
 type Watch struct {
 	sample func() (Usage, error)

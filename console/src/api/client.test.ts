@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { mayDo } from '../data/session';
-import { call, callEach, eventsIn, place } from './client';
+import { call, callEach, eventsIn, place, Refusal } from './client';
 
 describe('requests', () => {
   it('puts each member where the operation has it', () => {
@@ -42,6 +42,15 @@ describe('answers', () => {
   });
 });
 
+describe('rows that end early', () => {
+  afterEach(() => void vi.unstubAllGlobals());
+  it('are no answer: nobody takes them for all', async () => {
+    const problem = { kind: 'unavailable', message: 'the database is away' };
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify({ columns: ['a'], rows: [{ a: 1 }], problem })));
+    await expect(call('query.run', { query: 'nodes{}' })).rejects.toMatchObject({ problem });
+  });
+});
+
 describe('answers that come in pieces', () => {
   afterEach(() => void vi.unstubAllGlobals());
   const ask = { module: 'rpcutil', action: 'ping', targets: { all: true } };
@@ -62,6 +71,15 @@ describe('answers that come in pieces', () => {
     expect(await said('event: change\ndata: {"answer":1}\n\n: beat\n\nevent: end\ndata: {}\n\n')).toEqual([
       { answer: 1 },
     ]);
+  });
+  it('are refused in words, also by a proxy', async () => {
+    const refused = async (text: string) => {
+      vi.stubGlobal('fetch', async () => new Response(text, { status: 502 }));
+      await callEach('action.ask', ask, () => {}, new AbortController().signal);
+    };
+    await expect(refused('{"kind":"unavailable","message":"later"}')).rejects.toMatchObject({ message: 'later' });
+    await expect(refused('<html>Bad gateway</html>')).rejects.toMatchObject({ status: 502, name: 'Error' });
+    await expect(refused('<html>Bad gateway</html>')).rejects.toBeInstanceOf(Refusal);
   });
   it('are not whole without it', async () => {
     await expect(said('event: change\ndata: {}\n\n')).rejects.toMatchObject({ problem: { kind: 'unavailable' } });

@@ -1,5 +1,5 @@
 import { operations, prefix, type Operations } from './operations';
-import type { Problem, Session } from './types';
+import type { Problem, QueryAnswer, Session } from './types';
 
 export type { Operations } from './operations';
 export type * from './types';
@@ -38,6 +38,11 @@ async function send(path: string, init: RequestInit): Promise<unknown> {
     } as Problem);
   }
   if (answer.status === 204) return undefined;
+  return bodyOf(answer, text);
+}
+
+/** What an answer says; one that is no success is thrown. */
+function bodyOf(answer: Response, text: string): unknown {
   if (answer.status === 401) ended();
   let body: unknown;
   try {
@@ -91,7 +96,11 @@ export async function call<N extends keyof Operations>(
   const { method } = operations[name];
   if (method !== 'GET') headers['X-Tutti-Csrf'] = csrf;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  return (await send(path, { method, headers, body, signal })) as Operations[N]['response'];
+  const answer = await send(path, { method, headers, body, signal });
+  // Rows are sent as they are found: when the server cannot go on, it says so behind them. They are not all, and no answer.
+  const early = name === 'query.run' ? (answer as QueryAnswer).problem : undefined;
+  if (early) throw new Refusal(200, early);
+  return answer as Operations[N]['response'];
 }
 
 /** Takes the events out of what has come so far; what is not whole yet is left. */
@@ -132,8 +141,12 @@ export async function callEach<N extends keyof Operations>(
     if (signal.aborted) return;
     throw cause instanceof TypeError ? broken() : cause;
   }
-  if (answer.status === 401) ended();
-  if (!answer.ok || !answer.body) throw new Refusal(answer.status, (await answer.json()) as Problem);
+  if (!answer.ok || !answer.body) {
+    const text = await answer.text().catch(() => '');
+    if (signal.aborted) return;
+    bodyOf(answer, text);
+    throw broken(); // a success without a body
+  }
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let left = '';
   try {

@@ -15,6 +15,7 @@ export interface Operations {
   "environment.delete": { request: { environment: string }; response: void };
   "version.list": { request: { environment: string }; response: T.VersionList };
   "environment.status": { request: { environment: string }; response: T.CodeStatus };
+  "version.spread": { request: { environment: string }; response: T.CodeSpread };
   "version.lines": { request: { environment: string; version: string; file?: string; line?: number; around?: number }; response: T.CodeLines };
   "version.deploy": { request: { environment: string } & T.DeployRequest; response: T.Deployed };
   "engine.list": { request: Record<never, never>; response: T.EngineList };
@@ -26,7 +27,7 @@ export interface Operations {
   "source.remove": { request: { name: string }; response: void };
   "source.sync": { request: { name: string } & T.SourceSyncRequest; response: T.SourceSynced };
   "source.deploy": { request: Record<never, never> & T.SourceDeployRequest; response: T.CodeBranchList };
-  "node.list": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string; order?: string; delivery?: boolean; total?: boolean; after?: string; limit?: number }; response: T.NodeList };
+  "node.list": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string; version?: string; order?: string; delivery?: boolean; total?: boolean; after?: string; limit?: number }; response: T.NodeList };
   "node.summary": { request: { where?: string; group?: string; environment?: string; status?: string; connected?: string; state?: string }; response: T.NodeCounts };
   "node.show": { request: { name: string }; response: T.Node };
   "node.why": { request: { name: string }; response: T.NodeReasons };
@@ -91,7 +92,7 @@ export interface Operations {
   "job.show": { request: { job: string }; response: T.Job };
   "job.runs": { request: { job: string; state?: string; node?: string; after?: string; limit?: number }; response: T.JobRunList };
   "job.output": { request: { job: string; node?: string; after?: string; limit?: number }; response: T.JobLineList };
-  "job.events": { request: { job: string; after?: string }; response: T.JobEvent };
+  "job.events": { request: { job: string; after?: string; summary?: boolean }; response: T.JobEvent };
   "job.stop": { request: { job: string } & T.JobStopRequest; response: T.Job };
   "job.rerun": { request: { job: string } & T.JobRerunRequest; response: T.JobStarted };
   "action.ask": { request: { module: string; action: string } & T.ActionAskRequest; response: T.ActionEvent };
@@ -185,6 +186,7 @@ export const operations: Record<
   "environment.delete": { method: "DELETE", path: "/environments/{environment}", permission: "code:deploy", act: true, query: [] },
   "version.list": { method: "GET", path: "/environments/{environment}/versions", permission: "code:read", act: false, query: [] },
   "environment.status": { method: "GET", path: "/environments/{environment}/status", permission: "code:read", act: false, query: [] },
+  "version.spread": { method: "GET", path: "/environments/{environment}/spread", permission: "code:read", act: false, query: [] },
   "version.lines": { method: "GET", path: "/environments/{environment}/versions/{version}/lines", permission: "code:read", act: false, query: ["file", "line", "around"] },
   "version.deploy": { method: "POST", path: "/environments/{environment}/versions", permission: "code:deploy", act: true, query: [] },
   "engine.list": { method: "GET", path: "/engines", permission: "code:read", act: false, query: [] },
@@ -196,7 +198,7 @@ export const operations: Record<
   "source.remove": { method: "DELETE", path: "/sources/{name}", permission: "source:write", act: true, query: [] },
   "source.sync": { method: "POST", path: "/sources/{name}/sync", permission: "code:deploy", act: true, query: [] },
   "source.deploy": { method: "POST", path: "/deploys", permission: "code:deploy", act: true, query: [] },
-  "node.list": { method: "GET", path: "/nodes", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state", "order", "delivery", "total", "after", "limit"] },
+  "node.list": { method: "GET", path: "/nodes", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state", "version", "order", "delivery", "total", "after", "limit"] },
   "node.summary": { method: "GET", path: "/node-summary", permission: "node:read", act: false, query: ["where", "group", "environment", "status", "connected", "state"] },
   "node.show": { method: "GET", path: "/nodes/{name}", permission: "node:read", act: false, query: [] },
   "node.why": { method: "GET", path: "/nodes/{name}/why", permission: "report:read", act: false, query: [] },
@@ -261,7 +263,7 @@ export const operations: Record<
   "job.show": { method: "GET", path: "/jobs/{job}", permission: "job:read", act: false, query: [] },
   "job.runs": { method: "GET", path: "/jobs/{job}/runs", permission: "job:read", act: false, query: ["state", "node", "after", "limit"] },
   "job.output": { method: "GET", path: "/jobs/{job}/output", permission: "job:read", act: false, query: ["node", "after", "limit"] },
-  "job.events": { method: "GET", path: "/jobs/{job}/events", permission: "job:read", act: false, query: ["after"] },
+  "job.events": { method: "GET", path: "/jobs/{job}/events", permission: "job:read", act: false, query: ["after", "summary"] },
   "job.stop": { method: "POST", path: "/jobs/{job}/stop", permission: "job:stop", act: true, query: [] },
   "job.rerun": { method: "POST", path: "/jobs/{job}/rerun", permission: "job:read", act: true, query: [] },
   "action.ask": { method: "POST", path: "/actions/{module}/{action}/ask", permission: "action:ask", act: true, query: [] },

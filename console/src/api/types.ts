@@ -423,9 +423,21 @@ export interface ClusterLease {
   token: number;
 }
 
+export interface ClusterNear {
+  back_at?: string;
+  cut_at?: string;
+  delivered: number;
+  kept_catalogs: number;
+  queued: number;
+  queued_bytes: number;
+  served_kept: number;
+  set_aside: number;
+}
+
 export interface ClusterServer {
   address: string;
   drain_at?: string;
+  near?: ClusterNear;
   roles: string[] | null;
   seen_at: string;
   server: string;
@@ -549,6 +561,12 @@ export interface CodeSourceList {
   items: CodeSource[] | null;
   next?: string;
   total?: number;
+}
+
+export interface CodeSpread {
+  environment: string;
+  groups: SpreadGroup[] | null;
+  versions: SpreadVersion[] | null;
 }
 
 export interface CodeStatus {
@@ -2139,6 +2157,7 @@ export interface ReleaseTargetList {
 export interface ReleaseWave {
   counts?: Record<string, number>;
   ended_at?: string;
+  first?: string[];
   job?: string;
   nodes: number;
   number: number;
@@ -2429,6 +2448,22 @@ export interface SourceSynced {
   gone: CodeBranch[] | null;
   purged: string[] | null;
   refused: string[] | null;
+}
+
+export interface SpreadGroup {
+  counts: number[] | null;
+  depth: number;
+  group: string;
+  nodes: number;
+  none: number;
+  other: number;
+}
+
+export interface SpreadVersion {
+  commit?: string;
+  current?: boolean;
+  deployed_at?: string;
+  id: string;
 }
 
 export interface StringList {

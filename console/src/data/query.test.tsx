@@ -1,7 +1,7 @@
 import { act, renderHook, waitFor } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { newQueryClient, QueryClientProvider, useAsk, useList } from './query';
+import { newQueryClient, QueryClientProvider, useAct, useAsk, useList } from './query';
 
 /** A server whose answers the test gives. */
 let asked: { address: string; answer: (status: number, body: unknown) => void }[] = [];
@@ -53,6 +53,19 @@ it('keeps the rows of an object while they are filtered anew, says so, and shows
   ]);
   rerender({ preview: '2' });
   expect([result.current.rows.length, result.current.old]).toEqual([0, false]);
+});
+
+it('asks again for what was in conflict with an act', async () => {
+  const both = () => ({ group: useAsk('group.show', { group: 'Web' }), edit: useAct('group.edit', ['group.show']) });
+  const { result } = render(both, undefined);
+  asked[0]!.answer(200, { name: 'Web', revision: 1 });
+  await waitFor(() => expect(result.current.group.data?.revision).toBe(1));
+  act(() => result.current.edit.mutate({ 'path.group': 'Web', group: { name: 'Web' }, revision: 1 }));
+  await waitFor(() => expect(asked).toHaveLength(2));
+  asked[1]!.answer(409, { kind: 'conflict', message: 'somebody changed it' });
+  await waitFor(() => expect(asked).toHaveLength(3));
+  asked[2]!.answer(200, { name: 'Web', revision: 2 });
+  await waitFor(() => expect(result.current.group.data?.revision).toBe(2));
 });
 
 it('does not ask again and again for a page that is refused', async () => {

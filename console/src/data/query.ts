@@ -85,12 +85,19 @@ export function useList<N extends keyof Operations>(name: N, request: Operations
   };
 }
 
-/** Does something; questions that begin with one of the names are asked again after it. */
+/**
+ * Does something; questions that begin with one of the names are asked again after it. So they are after a conflict: what the page shows is
+ * old then.
+ */
 export function useAct<N extends keyof Operations>(name: N, touches: (keyof Operations)[] = []) {
   const client = useQueryClient();
+  const again = () => touches.forEach((one) => void client.invalidateQueries({ queryKey: [one] }));
   return useMutation<Operations[N]['response'], Refusal, Operations[N]['request']>({
     mutationFn: (request) => call(name, request),
-    onSuccess: () => touches.forEach((one) => void client.invalidateQueries({ queryKey: [one] })),
+    onSuccess: again,
+    onError: (error) => {
+      if (error.problem?.kind === 'conflict') again();
+    },
   });
 }
 

@@ -6,7 +6,7 @@ import { setDiagnostics } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, placeholder } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useEffect, useEffectEvent, useLayoutEffect, useRef } from 'react';
 
 /** What may stand at the cursor, in place of what is written already. */
 export interface Offers {
@@ -78,14 +78,14 @@ export default function QueryEditor(props: {
   label: string;
   value: string;
   set: (text: string) => void;
-  ask: () => void;
+  ask: (text: string) => void;
   complete: (before: string, stop: AbortSignal) => Promise<Offers | undefined>;
   wrong?: Wrong;
 }) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const changed = useEffectEvent((text: string) => props.set(text));
-  const asked = useEffectEvent(() => props.ask());
+  const asked = useEffectEvent((text: string) => props.ask(text));
   const offered = useEffectEvent(props.complete);
   const begin = useEffectEvent(() => ({ doc: props.value, label: props.label }));
   useEffect(() => {
@@ -122,8 +122,9 @@ export default function QueryEditor(props: {
           keymap.of([
             {
               key: 'Mod-Enter',
-              run: () => {
-                asked();
+              // What stands here, not what the page knows by now: keys are quicker than it is drawn.
+              run: ({ state }) => {
+                asked(state.doc.toString());
                 return true;
               },
             },
@@ -141,7 +142,8 @@ export default function QueryEditor(props: {
     return () => view.current?.destroy();
   }, []);
   const { value, wrong } = props;
-  useEffect(() => {
+  // Before the next key: one that comes in between would be taken back.
+  useLayoutEffect(() => {
     const editor = view.current;
     if (!editor || editor.state.doc.toString() === value) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });

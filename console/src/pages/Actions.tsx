@@ -15,7 +15,7 @@ const columns = (taken: Record<string, string | undefined>): Column<ActionModule
   {
     key: 'module',
     title: 'Module',
-    width: 'minmax(100px, 1fr)',
+    width: 'minmax(130px, 1fr)',
     cell: (m) => (
       <Link to={actionAddress(m.module)} search={taken} className="mono">
         {m.module}
@@ -25,13 +25,13 @@ const columns = (taken: Record<string, string | undefined>): Column<ActionModule
   {
     key: 'description',
     title: 'What it does',
-    width: 'minmax(140px, 3fr)',
+    width: 'minmax(110px, 3fr)',
     cell: (m) => <span title={visible(m.description ?? '')}>{visible(m.description ?? '') || '–'}</span>,
   },
   {
     key: 'actions',
     title: 'Actions',
-    width: 'minmax(120px, 2fr)',
+    width: 'minmax(185px, 2fr)',
     from: 900,
     cell: (m) => (m.actions ?? []).map((a) => a.name).join(', ') || 'not known yet',
   },

@@ -28,7 +28,7 @@ const columns: Column<Event>[] = [
   {
     key: 'node',
     title: 'Node',
-    width: 'minmax(100px, 1.2fr)',
+    width: 'minmax(118px, 1.6fr)',
     cell: (e) => (
       <Link to={nodeAddress(e.node)} className="plain">
         {e.node}
@@ -39,7 +39,7 @@ const columns: Column<Event>[] = [
   {
     key: 'resource',
     title: 'Resource',
-    width: 'minmax(100px, 1.5fr)',
+    width: 'minmax(100px, 1.4fr)',
     cell: (e) => {
       const text = e.type ? visible(`${e.type}[${e.title ?? ''}]`) : (ofNoResource[e.kind] ?? e.kind);
       return <span title={text}>{text}</span>;

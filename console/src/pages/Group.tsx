@@ -4,12 +4,12 @@ import { useAct, useAsk, useList } from '../data/query';
 import { mayDo, useMay, useSession } from '../data/session';
 import { groupAddress, Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
 import type { Column } from '../ui/DataTable';
-import { Group, SegmentedControl, Text, Textarea, useDisclosure } from '../ui/kit';
-import { ActButton, ActDialog, Coming, CommandLine, Empty, Failure, Page, State, Time } from '../ui/parts';
+import { Group, SegmentedControl, Text, useDisclosure } from '../ui/kit';
+import { ActButton, ActDialog, Coming, CommandLine, Empty, Failure, Lines, Page, State, Time } from '../ui/parts';
 import { commandLine, listed, many, visible } from '../ui/words';
 import { Crumbs } from './Crumbs';
 import { GroupForm, touched } from './groups/Form';
-import { bends, draftOf, isRoot, specOf, typed } from './groups/spec';
+import { draftOf, heldBack, isRoot, specOf, typed } from './groups/spec';
 import { environmentOf } from './groups/Tree';
 import { ListOf } from './ListOf';
 import { RunButton } from './RunDialog';
@@ -26,9 +26,10 @@ function OneGroup({ name }: { name: string }) {
   const asked = useAsk('group.show', { group: name });
   const all = useAsk('group.list', {});
   const counts = useAsk('node.summary', { group: name }, { enabled: mayDo(session, 'node:read') });
-  const nodes = search.view === 'nodes';
+  const nodes = counts.error ? undefined : counts.data?.nodes; // an old number would pass for the one of now
+  const members = search.view === 'nodes';
   const g = asked.data;
-  const groups = all.data?.items ?? [];
+  const groups = all.data?.items ?? undefined; // undefined: they are not known
   if (asked.error && !g) {
     return (
       <Page name={name} title={visible(name)} above={<Above>{visible(name)}</Above>}>
@@ -41,12 +42,14 @@ function OneGroup({ name }: { name: string }) {
       name={g?.name ?? name}
       title={visible(g?.name ?? name)}
       above={<Above>{visible(g?.name ?? name)}</Above>}
-      actions={g && <Acts g={g} groups={groups} nodes={counts.data?.nodes} />}
+      actions={g && <Acts g={g} groups={groups} nodes={nodes} />}
     >
+      {asked.error && <Failure error={asked.error} again={() => void asked.refetch()} />}
+      {all.error && <Failure error={all.error} again={() => void all.refetch()} />}
       {!g && <Coming />}
       {g && (
         <>
-          <Standing g={g} nodes={counts.data?.nodes} />
+          <Standing g={g} nodes={nodes} />
           <SegmentedControl
             aria-label="What is shown"
             size="xs"
@@ -55,11 +58,11 @@ function OneGroup({ name }: { name: string }) {
               { value: 'gives', label: 'What it gives' },
               { value: 'nodes', label: 'Nodes' },
             ]}
-            value={nodes ? 'nodes' : 'gives'}
+            value={members ? 'nodes' : 'gives'}
             onChange={(v) => change({ view: v === 'nodes' ? v : '' }, false)}
           />
-          {nodes ? <Members g={g} /> : <Gives g={g} groups={groups} />}
-          <CommandLine line={commandLine('group', 'show', g.name, nodes && '--nodes')} />
+          {members ? <Members g={g} /> : <Gives g={g} groups={groups} />}
+          <CommandLine line={commandLine('group', 'show', g.name, members && '--nodes')} />
         </>
       )}
     </Page>
@@ -134,11 +137,15 @@ function Values({ of, prefix = '' }: { of?: Record<string, unknown>; prefix?: st
   );
 }
 
-function Gives({ g, groups }: { g: NodeGroup; groups: NodeGroup[] }) {
+/** The groups right below one; undefined: the groups are not known. */
+const childrenOf = (g: NodeGroup, groups?: NodeGroup[]) =>
+  groups?.filter((one) => one.parent_id === g.id && !isRoot(one));
+
+function Gives({ g, groups }: { g: NodeGroup; groups?: NodeGroup[] }) {
   const classes = Object.keys(g.classes ?? {}).toSorted();
   const data = Object.keys(g.data ?? {}).toSorted();
   const pinned = g.nodes ?? [];
-  const children = groups.filter((one) => one.parent_id === g.id && !isRoot(one));
+  const children = childrenOf(g, groups);
   return (
     // What scrolls must be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -207,9 +214,9 @@ function Gives({ g, groups }: { g: NodeGroup; groups: NodeGroup[] }) {
         </dd>
         <dt>Groups below</dt>
         <dd>
-          {children.length === 0
+          {children?.length === 0
             ? nothing
-            : children.map((one, i) => (
+            : children?.map((one, i) => (
                 <span key={one.id}>
                   {i > 0 && ', '}
                   <Link to={groupAddress(one.name)}>{visible(one.name)}</Link>
@@ -261,7 +268,7 @@ const columns = (unpin: (n: GroupNode) => void, may: boolean): Column<GroupNode>
 
 function Members({ g }: { g: NodeGroup }) {
   const go = useGo();
-  const may = useMay('group:write');
+  const may = useWrite(g);
   const list = useList('group.nodes', { group: g.id });
   const [asked, setAsked] = useState<GroupNode>();
   const edit = useAct('group.edit', [...touched]);
@@ -305,49 +312,55 @@ function Members({ g }: { g: NodeGroup }) {
   );
 }
 
-function Acts({ g, groups, nodes }: { g: NodeGroup; groups: NodeGroup[]; nodes?: number }) {
+/** Whether this page may write the group back. */
+function useWrite(g: NodeGroup) {
+  const may = useMay('group:write');
+  const held = heldBack([g]);
+  return { may: may.may && !held, why: may.why || held };
+}
+
+function Acts({ g, groups, nodes }: { g: NodeGroup; groups?: NodeGroup[]; nodes?: number }) {
   const go = useGo();
   const may = useMay('group:write');
+  const write = useWrite(g);
   const [edits, editing] = useDisclosure();
   const [pins, pinning] = useDisclosure();
   const [adds, adding] = useDisclosure();
   const [deletes, deleting] = useDisclosure();
   const remove = useAct('group.delete', ['group.list', 'group.explain']); // what this page asks of it is not there any more
   const root = isRoot(g);
-  const bent = bends([g.classes, g.variables, g.data]);
-  const held = {
-    may: may.may && !bent,
-    why: may.why || (bent ? 'It has a number that a browser cannot hold: change it on the command line.' : ''),
-  };
-  const children = groups.filter((one) => one.parent_id === g.id && !isRoot(one)).length;
+  const unknown = groups ? '' : 'The other groups are not known yet.';
+  const knowingOthers = (one: { may: boolean; why: string }) => ({
+    may: one.may && !unknown,
+    why: one.why || unknown,
+  });
+  const children = childrenOf(g, groups)?.length ?? 0;
+  const parent = children > 0 ? `There are ${many(children, 'group')} below it: delete or move them first.` : '';
   return (
     <>
       <RunButton targets={{ group: g.name }} words={['--group', g.name]} disabled={nodes === 0} />
-      <ActButton {...held} variant="default" onClick={editing.open}>
+      <ActButton {...knowingOthers(write)} variant="default" onClick={editing.open}>
         Change…
       </ActButton>
       {!root && (
-        <ActButton {...held} variant="default" onClick={pinning.open}>
+        <ActButton {...write} variant="default" onClick={pinning.open}>
           Pin…
         </ActButton>
       )}
-      <ActButton {...may} variant="default" onClick={adding.open}>
+      <ActButton {...knowingOthers(may)} variant="default" onClick={adding.open}>
         New group below…
       </ActButton>
       {!root && (
         <ActButton
-          may={may.may && children === 0}
-          why={
-            may.why || (children > 0 ? `There are ${many(children, 'group')} below it: delete or move them first.` : '')
-          }
+          {...knowingOthers({ may: may.may && !parent, why: may.why || parent })}
           variant="default"
           onClick={deleting.open}
         >
           Delete…
         </ActButton>
       )}
-      {edits && <GroupForm g={g} groups={groups} close={editing.close} />}
-      {adds && <GroupForm groups={groups} parent={root ? '' : g.name} close={adding.close} />}
+      {edits && groups && <GroupForm g={g} groups={groups} close={editing.close} />}
+      {adds && groups && <GroupForm groups={groups} parent={root ? '' : g.name} close={adding.close} />}
       {pins && <Pin g={g} close={pinning.close} />}
       <ActDialog
         title={`Delete ${g.name}`}
@@ -395,15 +408,12 @@ function Pin({ g, close }: { g: NodeGroup; close: () => void }) {
       blocked={names.length === 0}
       line={commandLine('group', 'edit', g.name, ...(names.length > 0 ? names : ['NODE']).flatMap((n) => ['--pin', n]))}
     >
-      <Textarea
+      <Lines
         label="Nodes"
         description="Names with spaces, commas or line ends between them"
-        autosize
-        minRows={2}
-        maxRows={10}
-        classNames={{ input: 'mono' }}
+        rows={[2, 10]}
         value={text}
-        onChange={(e) => setText(e.currentTarget.value)}
+        set={setText}
       />
       <Text size="sm">A pinned node is in the group whatever the rule says, if the groups above it have it, too.</Text>
     </ActDialog>

@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { Job, JobEvent, JobRun } from '../api/client';
-import { useStream } from '../data/live';
-import { useAct, useAsk, useList } from '../data/query';
+import { useCalmly, useStream } from '../data/live';
+import { useAct, useAgain, useAsk, useList } from '../data/query';
 import { useMay } from '../data/session';
 import { Link, nodeAddress, useGo, usePart, useSearch } from '../routes/router';
 import type { Column } from '../ui/DataTable';
@@ -41,39 +41,37 @@ export function JobPage() {
   return <OneJob key={id} id={id} />;
 }
 
+/** How long the list of a job's runs stays as it is while they change, in milliseconds: longer where there are many nodes, and many may watch. */
+export function calmOf(nodes: number): number {
+  return Math.min(5000, Math.max(1000, nodes / 2));
+}
+
 /**
- * A job and its runs as they are by now. Its stream is followed to its own end, also when the job is known to be over before: the last
- * changes of its runs come with it.
+ * A job as it is by now. Its stream is followed to its own end, also when the job is known to be over before. The stream says how many runs
+ * are in which state; the runs that are shown are asked for again.
  */
 export function useJob(id: string) {
   const show = useAsk('job.show', { job: id });
   const [newest, setNewest] = useState<Job>();
-  const [runs, setRuns] = useState<ReadonlyMap<string, JobRun>>(new Map());
-  const waiting = useRef<JobRun[]>([]);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // Many runs change at once: the page is drawn at most four times a second.
-  const take = (e: JobEvent) => {
-    if (e.run) waiting.current.push(e.run);
-    if (e.job) setNewest(e.job);
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      const came = waiting.current;
-      waiting.current = [];
-      setRuns((before) => new Map([...before, ...came.map((run) => [run.node, run] as const)]));
-    }, 250);
-  };
-  useEffect(() => () => clearTimeout(timer.current), []);
+  const again = useAgain();
   const asked = show.data;
+  const moved = useCalmly(() => again('job.runs'), calmOf(asked?.nodes ?? 0));
+  const take = (e: JobEvent) => {
+    if (!e.job) return;
+    setNewest(e.job);
+    if (over.includes(e.job.state)) again('job.runs');
+    else moved();
+  };
   const ended = asked !== undefined && over.includes(asked.state);
   const [follows, setFollows] = useState(false);
   if (asked && !ended && !follows) setFollows(true);
-  const link = useStream('job.events', follows ? { job: id } : undefined, take);
-  return { show, job: ended ? asked : (newest ?? asked), runs, link };
+  const link = useStream('job.events', follows ? { job: id, summary: true } : undefined, take);
+  return { show, job: ended ? asked : (newest ?? asked), link };
 }
 
 function OneJob({ id }: { id: string }) {
   const [search, change] = useSearch();
-  const { show, job, runs, link } = useJob(id);
+  const { show, job, link } = useJob(id);
   if (show.error) return <Failure error={show.error} again={() => void show.refetch()} />;
   if (!job) return <Coming />;
   const view = search.view === 'output' ? 'output' : 'runs';
@@ -106,7 +104,7 @@ function OneJob({ id }: { id: string }) {
         value={view}
         onChange={(v) => change({ view: v === 'runs' ? '' : v })}
       />
-      {view === 'runs' ? <RunsOf job={job} fresh={runs} /> : <Output job={id} over={over.includes(job.state)} />}
+      {view === 'runs' ? <RunsOf job={job} /> : <Output job={id} over={over.includes(job.state)} />}
       <CommandLine line={commandLine('job', over.includes(job.state) ? 'show' : 'watch', id)} />
       <Whisper text={`${job.state}: ${told(job)}`} />
     </Page>
@@ -236,25 +234,16 @@ function outcome(r: JobRun): string {
   return visible(r.reason ?? '');
 }
 
-/** The listed runs as they are by now, and with a state those that came into it after the list was read. */
-export function runsIn(state: string | undefined, listed: JobRun[], fresh: ReadonlyMap<string, JobRun>): JobRun[] {
-  const runs = new Map(listed.map((r) => [r.node, fresh.get(r.node) ?? r]));
-  if (!state) return [...runs.values()];
-  for (const [node, run] of fresh) runs.set(node, run);
-  return [...runs.values()].filter((r) => r.state === state);
-}
-
-function RunsOf({ job, fresh }: { job: Job; fresh: ReadonlyMap<string, JobRun> }) {
+function RunsOf({ job }: { job: Job }) {
   const [search, change] = useSearch();
   const go = useGo();
   const list = useList('job.runs', { job: job.id, state: search.state });
-  const rows = useMemo(() => runsIn(search.state, list.rows, fresh), [list.rows, fresh, search.state]);
   return (
     <ListOf
       label="Runs"
       columns={columns}
       list={list}
-      rows={rows}
+      rows={list.rows}
       rowKey={(r) => r.node}
       total={search.state ? (job.counts?.[search.state] ?? 0) : job.nodes}
       onOpen={(r) => go(nodeAddress(r.node))}

@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, type ComponentType } from 'react';
 import { moves, useAfterEvents } from '../data/live';
 import { useAgain, useAsk } from '../data/query';
 import { usePart, useSearch } from '../routes/router';
@@ -14,17 +14,22 @@ const Resources = lazy(() => import('./node/Resources'));
 const Facts = lazy(() => import('./node/Facts'));
 const Runs = lazy(() => import('./node/Runs'));
 const NodeJobs = lazy(() => import('./node/NodeJobs'));
+const Generations = lazy(() => import('./node/Generations'));
+const Groups = lazy(() => import('./groups/Explain').then((m) => ({ default: m.ExplainNode })));
 
-const tabs = [
+/** The tabs, each with the command line that does the same; Groups shows its own. */
+const tabs: { key: string; text: string; shows: ComponentType<{ name: string }>; line?: string[] }[] = [
   { key: 'status', text: 'Status', shows: Status, line: ['node', 'why'] },
   { key: 'resources', text: 'Resources', shows: Resources, line: ['catalog', 'show'] },
   { key: 'facts', text: 'Facts', shows: Facts, line: ['node', 'facts'] },
+  { key: 'generations', text: 'Generations', shows: Generations, line: ['catalog', 'generations'] },
   { key: 'runs', text: 'Runs', shows: Runs, line: ['report', 'list', '--node'] },
   { key: 'jobs', text: 'Jobs', shows: NodeJobs, line: ['job', 'list', '--node'] },
+  { key: 'groups', text: 'Groups', shows: Groups },
 ];
 
-/** What only pictures have in the address. */
-const noPicture = { view: '', open: '', near: '', box: '', fit: '' };
+/** What only one tab has in the address. */
+const ofOneTab = { view: '', open: '', near: '', box: '', fit: '', all: '' };
 
 /** One node: how it stands, and all that is known of it. Another node is another page. */
 export function NodePage() {
@@ -46,6 +51,8 @@ function OneNode({ name }: { name: string }) {
         'node.graph',
         'node.catalog',
         'node.facts',
+        'node.delivery',
+        'group.explain',
         'report.list',
         'report.show',
         'job.list',
@@ -88,7 +95,7 @@ function OneNode({ name }: { name: string }) {
         <>
           <Tabs
             value={tab.key}
-            onChange={(value) => change({ tab: value === 'status' ? '' : (value ?? ''), ...noPicture }, false)}
+            onChange={(value) => change({ tab: value === 'status' ? '' : (value ?? ''), ...ofOneTab }, false)}
             keepMounted={false}
           >
             <Tabs.List>
@@ -104,7 +111,9 @@ function OneNode({ name }: { name: string }) {
               <Shown name={name} />
             </Suspense>
           </div>
-          {!(tab.key === 'resources' && search.view) && <CommandLine line={commandLine(...tab.line, name)} />}
+          {tab.line && !(tab.key === 'resources' && search.view) && (
+            <CommandLine line={commandLine(...tab.line, name)} />
+          )}
         </>
       )}
     </Page>

@@ -91,15 +91,16 @@ export function Nodes() {
     connected: search.connected,
     environment: search.environment,
     group: search.group,
+    version: search.version,
   };
   const order = search.order ?? 'name';
   const list = useList('node.list', { ...filter, order: search.order, total: true });
   useAfterEvents(moves, () => again('node.list'));
   const filtered = Object.values(filter).some(Boolean);
   const total = list.old ? undefined : list.total;
-  const { where, state, environment, group, connected } = filter;
+  const { where, state, environment, group, connected, version } = filter;
   const words = [
-    ...flags({ where, state, environment, group, order: search.order }),
+    ...flags({ where, state, environment, group, version, order: search.order }),
     connected === 'yes' && '--connected',
     connected === 'no' && '--not-connected',
     connected === 'never' && '--never-connected',
@@ -107,7 +108,7 @@ export function Nodes() {
   // Jobs know conditions, groups and all: other filters narrow what is seen, and are no target.
   const target = { query: where, group, all: !where && !group ? true : undefined };
   const runs = target.all ? ['--all'] : flags({ where, group });
-  const narrowed = Boolean(state || connected || environment || (where && group));
+  const narrowed = Boolean(state || connected || environment || version || (where && group));
   const shown = { nodes: list.rows.map((n) => n.name) };
   const targets = narrowed ? shown : target;
   return (
@@ -147,7 +148,7 @@ export function Nodes() {
               <Button
                 variant="default"
                 size="xs"
-                onClick={() => change({ where: '', state: '', connected: '', environment: '', group: '' })}
+                onClick={() => change({ where: '', state: '', connected: '', environment: '', group: '', version: '' })}
               >
                 Show all nodes
               </Button>

@@ -37,7 +37,7 @@ function Fleet() {
   useAfterEvents(moves, () => void summary.refetch());
   const failure = summary.error && <Failure error={summary.error} again={() => void summary.refetch()} />;
   if (!summary.data) return failure ?? <Coming lines={4} />;
-  if (summary.data.nodes === 0) {
+  if (summary.data.nodes === 0 && !failure) {
     return (
       <Empty title="No nodes yet">
         <Text size="sm">Make a token; the command prints what to run on a machine, with Puppet or without.</Text>

@@ -4,7 +4,7 @@ import { useAsk } from '../data/query';
 import { Link, nodeAddress, useSearch } from '../routes/router';
 import { DataTable, type Column } from '../ui/DataTable';
 import { Button, Group, Modal, SegmentedControl, Text, Title } from '../ui/kit';
-import { Coming, CommandLine, Empty, Failure, Page, Whisper } from '../ui/parts';
+import { Coming, CommandLine, Empty, Failure, Page, saveAs, Whisper } from '../ui/parts';
 import { commandLine, many, visible } from '../ui/words';
 import { csvOf, roomOf, stepsAfter, wantedAt } from './queries/complete';
 import { SaveDialog } from './queries/SaveDialog';
@@ -44,10 +44,10 @@ export function Queries() {
     () => (place && text === asked ? { ...place, message: answer.error?.message ?? '' } : undefined),
     [place, text, asked, answer.error],
   );
-  const ask = () => {
-    if (!text.trim()) return;
-    if (text === asked && view !== 'saved') void answer.refetch();
-    else change({ q: text, view: view === 'json' ? view : '' }, false);
+  const ask = (now: string) => {
+    if (!now.trim()) return;
+    if (now === asked && view !== 'saved') void answer.refetch();
+    else change({ q: now, view: view === 'json' ? view : '' }, false);
   };
   const columns = answer.data?.columns ?? [];
   const nodes = columns.includes('certname');
@@ -80,7 +80,7 @@ export function Queries() {
       <form
         onSubmit={(e) => {
           e.preventDefault();
-          ask();
+          ask(text);
         }}
       >
         <Suspense fallback={<Coming lines={2} />}>
@@ -265,13 +265,8 @@ function Export({ query, answer }: { query: string; answer: QueryAnswer }) {
     try {
       const all = answer.more ? await call('query.run', { query }) : answer;
       const rows = (all.rows ?? []) as Row[];
-      const text = kind === 'csv' ? csvOf(all.columns ?? [], rows) : `${JSON.stringify(rows, null, 1)}\n`;
-      const address = URL.createObjectURL(new Blob([text], { type: kind === 'csv' ? 'text/csv' : 'application/json' }));
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = `query.${kind}`;
-      link.click();
-      URL.revokeObjectURL(address);
+      if (kind === 'csv') saveAs('query.csv', csvOf(all.columns ?? [], rows), 'text/csv');
+      else saveAs('query.json', `${JSON.stringify(rows, null, 1)}\n`, 'application/json');
     } catch (cause) {
       if (!(cause instanceof Refusal)) throw cause;
       setError(cause);

@@ -14,7 +14,7 @@ const columns: Column<Compilation>[] = [
   {
     key: 'node',
     title: 'Node',
-    width: 'minmax(140px, 2fr)',
+    width: 'minmax(140px, 3fr)',
     cell: (c) => (
       <Link to={nodeAddress(c.node)} className="plain">
         {c.node}
@@ -131,12 +131,14 @@ function Standing({ q }: { q: CompileQueueStatus }) {
         </Text>
       ))}
       {lanes.length > 0 && (
-        <Table aria-label="Lanes" mt={6}>
+        <Table aria-label="Lanes" mt={6} className="words" horizontalSpacing={4}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Why</Table.Th>
               <Table.Th>Environment</Table.Th>
-              <Table.Th ta="right">Running</Table.Th>
+              <Table.Th ta="right" visibleFrom="sm">
+                Running
+              </Table.Th>
               <Table.Th ta="right">Waiting</Table.Th>
               <Table.Th ta="right">Oldest</Table.Th>
             </Table.Tr>
@@ -146,7 +148,9 @@ function Standing({ q }: { q: CompileQueueStatus }) {
               <Table.Tr key={`${l.priority} ${l.environment}`}>
                 <Table.Td>{l.priority.replaceAll('_', ' ')}</Table.Td>
                 <Table.Td>{l.environment}</Table.Td>
-                <Table.Td ta="right">{count(l.running)}</Table.Td>
+                <Table.Td ta="right" visibleFrom="sm">
+                  {count(l.running)}
+                </Table.Td>
                 <Table.Td ta="right">{count(l.wanted)}</Table.Td>
                 <Table.Td ta="right">
                   <Time at={l.oldest} />

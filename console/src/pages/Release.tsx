@@ -43,7 +43,7 @@ function OneRelease({ id }: { id: string }) {
   const job = wave && wave.state !== 'ended' ? (wave.job ?? wave.rehearsal) : undefined;
   // The job of the wave says when something moved.
   const moved = useCalmly(() => again('release.show', 'release.targets'), 1500);
-  const link = useStream('job.events', job ? { job } : undefined, moved);
+  const link = useStream('job.events', job ? { job, summary: true } : undefined, moved);
   if (show.error && !r) return <Failure error={show.error} again={() => void show.refetch()} />;
   if (!r) return <Coming />;
   const log = search.view === 'log';
@@ -125,7 +125,12 @@ function Numbers({ r }: { r: ReleaseReport }) {
       <Bar parts={parts} label={told(r)} />
       <Group gap="4px 16px" mt={8} fz="sm">
         {parts.map((s) => (
-          <Link key={s.state} to={`/releases/${r.id}`} search={{ state: s.state }}>
+          <Link
+            key={s.state}
+            to={`/releases/${r.id}`}
+            search={{ state: s.state }}
+            className={wordOf(s.state).tone === 'bad' ? 'many-bad' : undefined}
+          >
             {count(s.n)} {wordOf(s.state).text}
           </Link>
         ))}
@@ -202,7 +207,7 @@ function Waves({ r, chosen, choose }: { r: ReleaseReport; chosen?: string; choos
 const ends = ['failed', 'foreign', 'timed_out', 'refused', 'superseded', 'offline', 'skipped', 'changed', 'ok'];
 
 /** How many nodes of a wave are through. */
-export function through(w: ReleaseWave): number {
+function through(w: ReleaseWave): number {
   return ends.reduce((n, state) => n + (w.counts?.[state] ?? 0), 0);
 }
 
@@ -291,7 +296,7 @@ const columns: Column<ReleaseTarget>[] = [
     ),
   },
   { key: 'state', title: 'State', width: '130px', cell: (t) => <State of={t.state} /> },
-  { key: 'wave', title: 'Wave', width: '60px', end: true, from: 600, cell: (t) => t.wave ?? '' },
+  { key: 'wave', title: 'Wave', width: '60px', end: true, from: 600, cell: (t) => t.wave ?? '–' },
   {
     key: 'reason',
     title: 'Why',

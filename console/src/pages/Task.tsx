@@ -3,18 +3,8 @@ import type { Task, TaskParameter } from '../api/client';
 import { useAsk } from '../data/query';
 import { useMay } from '../data/session';
 import { usePart, useSearch } from '../routes/router';
-import {
-  Checkbox,
-  Group,
-  IconPlayerPlay,
-  SegmentedControl,
-  Stack,
-  Table,
-  Text,
-  Textarea,
-  useDisclosure,
-} from '../ui/kit';
-import { ActButton, Coming, CommandLine, Empty, Failure, Page, State } from '../ui/parts';
+import { Checkbox, Group, IconPlayerPlay, SegmentedControl, Stack, Table, Text, useDisclosure } from '../ui/kit';
+import { ActButton, Coming, CommandLine, Empty, Failure, Lines, Page, State } from '../ui/parts';
 import { bytes, commandLine, flags, short, visible } from '../ui/words';
 import { Crumbs } from './Crumbs';
 import { JobTable } from './Jobs';
@@ -127,7 +117,7 @@ function Run({ t }: { t: Task }) {
   const [form, setForm] = useForm();
   const may = useMay('task:run');
   const [more, setMore] = useState('');
-  const [noop, setNoop] = useState(false);
+  const noop = form.noop === 'yes';
   const [asks, asking] = useDisclosure();
   const inputs = inputsOf(t);
   const [given, setGiven] = useGiven(form, setForm, inputs);
@@ -166,23 +156,20 @@ function Run({ t }: { t: Task }) {
             {inputs.length === 0 && !t.any_parameters && <Text size="sm">It takes none.</Text>}
             <InputFields inputs={inputs} given={given} set={setGiven} />
             {t.any_parameters && (
-              <Textarea
+              <Lines
                 label="Parameters"
                 description="The task does not describe what it takes: an object of JSON"
                 placeholder={'{"name": "ntp"}'}
-                autosize
-                minRows={2}
-                maxRows={14}
-                classNames={{ input: 'mono' }}
+                rows={[2, 14]}
                 value={more}
-                onChange={(e) => setMore(e.currentTarget.value)}
+                set={setMore}
               />
             )}
             {t.supports_noop && (
               <Checkbox
                 label="Change nothing (noop)"
                 checked={noop}
-                onChange={(e) => setNoop(e.currentTarget.checked)}
+                onChange={(e) => setForm({ noop: e.currentTarget.checked ? 'yes' : '' })}
               />
             )}
           </Stack>

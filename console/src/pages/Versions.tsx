@@ -11,6 +11,7 @@ import { commandLine, count, many, short, visible } from '../ui/words';
 import { PreviewDialog } from './change/PreviewDialog';
 
 const Mistakes = lazy(() => import('./versions/Mistakes'));
+const Spread = lazy(() => import('./versions/Spread'));
 const Sources = lazy(() => import('./versions/Sources'));
 
 const columns = (current: string, preview: (v: Version) => void): Column<Version>[] => [
@@ -76,6 +77,7 @@ export function Versions() {
   const empty = environments.isSuccess && names.length === 0;
   const lines: Record<string, string> = {
     versions: commandLine('code', 'versions', environment || 'production'),
+    spread: commandLine('code', 'spread', environment || 'production'),
     mistakes: commandLine('code', 'status', environment || 'production', '--check'),
     sources: commandLine('code', 'source', 'list'),
   };
@@ -111,6 +113,7 @@ export function Versions() {
             size="xs"
             data={[
               { value: 'versions', label: 'Versions' },
+              { value: 'spread', label: 'On nodes' },
               { value: 'mistakes', label: 'Mistakes' },
               { value: 'sources', label: 'Sources' },
             ]}
@@ -143,6 +146,7 @@ export function Versions() {
 
 function Environment(props: { environment: string; view: string; preview: (v: Version) => void }) {
   const { environment } = props;
+  const may = useMay('preview:create');
   const status = useAsk('environment.status', { environment }, { every: 10_000 });
   const versions = useAsk('version.list', { environment }, { every: 10_000 });
   if (status.error && !status.data) return <Failure error={status.error} again={() => void status.refetch()} />;
@@ -150,14 +154,18 @@ function Environment(props: { environment: string; view: string; preview: (v: Ve
     <>
       {status.error && <Failure error={status.error} again={() => void status.refetch()} />}
       {status.data && <Standing s={status.data} />}
-      {props.view === 'mistakes' ? (
+      {props.view === 'spread' ? (
+        <Suspense fallback={<Coming />}>
+          <Spread environment={environment} />
+        </Suspense>
+      ) : props.view === 'mistakes' ? (
         <Suspense fallback={<Coming />}>{status.data && <Mistakes s={status.data} />}</Suspense>
       ) : versions.error ? (
         <Failure error={versions.error} again={() => void versions.refetch()} />
       ) : (
         <DataTable
           label={`Versions of ${environment}`}
-          columns={columns(status.data?.version ?? '', props.preview)}
+          columns={columns(status.data?.version ?? '', props.preview).filter((c) => may.may || c.key !== 'preview')}
           rows={versions.data?.items ?? []}
           rowKey={(v) => `${v.id} ${v.deployed_at}`}
           whole

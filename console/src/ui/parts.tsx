@@ -1,4 +1,17 @@
-import { Alert, Button, Group, Modal, Skeleton, Stack, Text, Title, Tooltip, type ButtonProps } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Group,
+  Modal,
+  Skeleton,
+  Stack,
+  Text,
+  Textarea,
+  Title,
+  Tooltip,
+  type ButtonProps,
+  type TextareaProps,
+} from '@mantine/core';
 import {
   IconAlertTriangle,
   IconCheck,
@@ -8,7 +21,7 @@ import {
   IconCircleX,
   IconCopy,
 } from '@tabler/icons-react';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { Fragment, useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Refusal } from '../api/client';
 import { ago, wordOf, type Tone } from './words';
 
@@ -68,7 +81,14 @@ export function CommandLine({ line }: { line: string }) {
   };
   return (
     <div className="command" data-testid="command">
-      <code className="mono">{line}</code>
+      <code className="mono">
+        {line.split(' ').map((word, i) => (
+          <Fragment key={i}>
+            {i > 0 && ' '}
+            <span>{word}</span>
+          </Fragment>
+        ))}
+      </code>
       <Button
         size="compact-xs"
         variant="subtle"
@@ -80,6 +100,15 @@ export function CommandLine({ line }: { line: string }) {
       </Button>
     </div>
   );
+}
+
+/** Has the browser save a text as a file. */
+export function saveAs(name: string, text: string, type: string) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 /** The head of a page, and what is in it. */
@@ -193,6 +222,24 @@ export function ActButton({
     <Tooltip label={why} multiline maw={340} events={{ hover: true, focus: true, touch: true }}>
       {button}
     </Tooltip>
+  );
+}
+
+/** A field for lines of names or of code. It has from so many rows to so many, as it is filled. */
+export function Lines({
+  rows: [least, most],
+  set,
+  ...rest
+}: { rows: [number, number]; set: (text: string) => void } & Omit<TextareaProps, 'rows' | 'onChange'>) {
+  return (
+    <Textarea
+      autosize
+      minRows={least}
+      maxRows={most}
+      classNames={{ input: 'mono' }}
+      {...rest}
+      onChange={(e) => set(e.currentTarget.value)}
+    />
   );
 }
 

@@ -114,6 +114,9 @@ const others: Record<string, Tone> = {
   // catalogs
   wanted: 'calm',
   resting: 'warn',
+  behind: 'warn',
+  applied: 'ok',
+  pinned: 'warn',
 };
 
 export function wordOf(state: string): Word {

@@ -12,6 +12,12 @@
 // Next decides what is asked. A Service holds everything in memory but the metadata, and is the only one that writes: once a second, what
 // changed, in one transaction. A node that connects again and tells the same costs no write.
 //
+// # Several servers
+//
+// Servers on one Store have a Service each. Each saves what the nodes that are connected to it tell, and asks only these. A Follower
+// hears from the others when they have saved something (Parts.Saved, Heard), looks by itself every few seconds, and reads what is stored when it differs:
+// so each knows the modules of all nodes a second or two after one of them does.
+//
 // # Failure
 //
 // A crash loses what came in the last second. All agents connect again then, and tell it again. A question that is not answered in time, or
@@ -30,5 +36,5 @@
 //
 // # Concurrency
 //
-// A Service is safe for concurrent use. Run starts nothing that outlives it.
+// A Service and a Follower are safe for concurrent use. Run starts nothing that outlives it.
 package catalogue

@@ -40,6 +40,8 @@ type Parts struct {
 	NewID     func() string
 	Now       func() time.Time
 	Log       *slog.Logger
+	// Saved tells other Services of the same Store that something was saved; it does not block. Nil: there are none.
+	Saved func()
 }
 
 // Service knows the catalogue.
@@ -48,6 +50,7 @@ type Service struct {
 	limits Limits
 	often  *rate.Rule
 	wake   chan struct{}
+	turn   sync.Mutex // of whoever writes what is stored, or takes it over
 
 	mu      sync.Mutex
 	agents  map[fleet.Certname]Agent
@@ -228,6 +231,8 @@ func (s *Service) Run(ctx context.Context) error {
 
 // Flush writes what changed.
 func (s *Service) Flush(ctx context.Context) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	c := s.change()
 	if c.empty() {
 		return nil
@@ -236,6 +241,9 @@ func (s *Service) Flush(ctx context.Context) error {
 		return err
 	}
 	s.saved(c)
+	if s.parts.Saved != nil {
+		s.parts.Saved()
+	}
 	return nil
 }
 

@@ -34,11 +34,13 @@ func module(name, version string) action.Module {
 
 // fleetOf is nodes that answer as agents do, in a bubble of its own time.
 type fleetOf struct {
-	t       *testing.T
-	store   *cataloguetest.Store
-	service *catalogue.Service
-	stop    context.CancelFunc
-	ended   chan struct{}
+	t        *testing.T
+	store    *cataloguetest.Store
+	saved    func()
+	service  *catalogue.Service
+	follower *catalogue.Follower
+	stop     context.CancelFunc
+	ended    chan struct{}
 
 	mu      sync.Mutex
 	modules map[fleet.Certname][]action.Module
@@ -50,8 +52,14 @@ type fleetOf struct {
 
 func newFleet(t *testing.T) *fleetOf {
 	t.Helper()
+	return newFleetOn(t, cataloguetest.NewStore(), nil)
+}
+
+// newFleetOn is the nodes that are connected to one of several servers; saved is told when it has saved something.
+func newFleetOn(t *testing.T, store *cataloguetest.Store, saved func()) *fleetOf {
+	t.Helper()
 	f := &fleetOf{
-		t: t, store: cataloguetest.NewStore(), modules: map[fleet.Certname][]action.Module{}, away: map[fleet.Certname]bool{},
+		t: t, store: store, saved: saved, modules: map[fleet.Certname][]action.Module{}, away: map[fleet.Certname]bool{},
 		answer: map[fleet.Certname]func(pxp.Request, jsontext.Value) jsontext.Value{},
 	}
 	f.start(catalogue.DefaultLimits())
@@ -63,7 +71,7 @@ func newFleet(t *testing.T) *fleetOf {
 func (f *fleetOf) start(l catalogue.Limits) {
 	f.t.Helper()
 	service, err := catalogue.Open(f.t.Context(), catalogue.Parts{
-		Store: f.store, Ask: f.ask, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Store: f.store, Ask: f.ask, Now: time.Now, Log: slog.New(slog.DiscardHandler), Saved: f.saved,
 		Connected: func(node fleet.Certname) bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -76,9 +84,14 @@ func (f *fleetOf) start(l catalogue.Limits) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f.service, f.stop, f.ended = service, stop, make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { _ = service.Run(ctx) })
+	if f.follower = catalogue.NewFollower(service); f.saved != nil {
+		running.Go(func() { _ = f.follower.Run(ctx) })
+	}
 	go func(ended chan struct{}) {
-		defer close(ended)
-		_ = service.Run(ctx)
+		running.Wait()
+		close(ended)
 	}(f.ended)
 }
 

@@ -59,9 +59,11 @@ func (c Change) empty() bool {
 type Store interface {
 	// Catalogue is what is stored, at one moment.
 	Catalogue(ctx context.Context) (Known, error)
-	// SaveCatalogue makes a change, in one transaction: first it forgets, then it adds. A set or a module that is there already stays as it is, an agent
-	// takes the place of what was known of its node. It keeps nothing of c.
+	// SaveCatalogue makes a change, in one transaction. First an agent takes the place of what was known of its node; then it forgets, but no set that an
+	// agent has, and no module that is in a set; then it adds: a set or a module that is there already stays as it is. It keeps nothing of c.
 	SaveCatalogue(ctx context.Context, c Change) error
+	// Stamp is another one whenever something else is stored.
+	Stamp(ctx context.Context) (string, error)
 	// Metadata is the text of a module's description. NotFound: there is none.
 	Metadata(ctx context.Context, digest fleet.Digest) ([]byte, error)
 }

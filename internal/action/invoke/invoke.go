@@ -128,7 +128,10 @@ func inputOf(a action.Action, r Request) (*action.Schema, jsontext.Value, error)
 	}
 	input, err := schema.Arguments(r.Texts, r.Values)
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Invalid, err, "input of %s %s: %s", r.Module, r.Action, fault.Detail(err))
+		return nil, nil, &fault.Error{
+			Kind: fault.Invalid, Detail: "input of " + r.Module + " " + r.Action + ": " + fault.Detail(err),
+			Hint: "see `tutti action show " + r.Module + "`", Err: err,
+		}
 	}
 	return schema, input, nil
 }

@@ -25,7 +25,9 @@ type Config struct {
 	// TLS is asked before every connection, so that a renewed certificate is used. It must not change what it gave.
 	TLS func() (*tls.Config, error)
 	// Dial opens the connection below TLS; TCP if it is nil.
-	Dial      func(ctx context.Context, address string) (net.Conn, error)
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Resolve finds the addresses of a server's name; as the system does if it is nil, or not at all where Dial is given.
+	Resolve   func(ctx context.Context, host string) ([]string, error)
 	UserAgent string
 	// Receive gets every message but the protocol's own. It must return soon: a pong is not heard meanwhile.
 	Receive func(wire.Message)
@@ -55,6 +57,13 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Version == 0 {
 		c.Version = wire.V2
+	}
+	switch {
+	case c.Resolve != nil:
+	case c.Dial != nil:
+		c.Resolve = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+	default:
+		c.Resolve = net.DefaultResolver.LookupHost
 	}
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
@@ -96,6 +105,7 @@ type server struct {
 	url     *url.URL // with the path to ask for
 	address string
 	host    string
+	port    string
 	secure  bool
 }
 
@@ -123,7 +133,7 @@ func parseServer(text string, version wire.Version, clientType string) (server, 
 	if port == "" {
 		port = defaultPort
 	}
-	s := server{address: net.JoinHostPort(u.Hostname(), port), host: u.Hostname(), secure: u.Scheme == "wss"}
+	s := server{address: net.JoinHostPort(u.Hostname(), port), host: u.Hostname(), port: port, secure: u.Scheme == "wss"}
 	path := u.Path
 	switch mounted := strings.Trim(path, "/") != ""; {
 	case version == wire.V2 && !mounted:

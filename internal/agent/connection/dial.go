@@ -21,7 +21,7 @@ const maxAnswerBytes = 64 << 10
 
 // dial opens a websocket. The context bounds all of it.
 func (l *Link) dial(ctx context.Context, s server) (net.Conn, input, error) {
-	raw, err := l.cfg.Dial(ctx, s.address)
+	raw, err := l.addresses.open(ctx, s.host, s.port)
 	if err != nil {
 		return nil, input{}, absence{err}
 	}

@@ -3,7 +3,8 @@
 //
 // A Link dials, proves who it is with a certificate, asks to be associated, and hands every message that
 // comes to Receive, in order. When the connection is lost it tries the same server once more, then the
-// next, and so on, with pauses that grow. Away from the first server it looks from time to
+// next, and so on, with pauses that grow. A name that has several addresses is several servers of which none is preferred: they are tried in
+// any order within one attempt, the one that was reached last at the end. Away from the first server it looks from time to
 // time whether that one is back, and moves there without a gap.
 //
 // # States

@@ -20,6 +20,8 @@ type Link struct {
 	servers []server
 	readers sync.WaitGroup
 
+	addresses *addresses // of the goroutine of Run
+
 	receiving chan struct{} // full while Receive is at work: two connections read while a link moves
 
 	mu      sync.Mutex
@@ -47,7 +49,10 @@ func New(cfg Config) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Link{cfg: cfg, servers: servers, receiving: make(chan struct{}, 1), largest: map[int]int64{}}, nil
+	return &Link{
+		cfg: cfg, servers: servers, receiving: make(chan struct{}, 1), largest: map[int]int64{},
+		addresses: &addresses{resolve: cfg.Resolve, dial: cfg.Dial, jitter: cfg.Jitter, last: map[string]string{}},
+	}, nil
 }
 
 // State may be called at any time.

@@ -2,9 +2,9 @@ package brokertest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +16,9 @@ import (
 
 // Attendances is broker.AttendanceStore in memory.
 type Attendances struct {
-	mu    sync.Mutex
-	last  map[fleet.Certname]broker.Attendance
-	saves int
-	err   error
+	records
+
+	last map[fleet.Certname]broker.Attendance
 }
 
 var _ broker.AttendanceStore = (*Attendances)(nil)
@@ -27,42 +26,19 @@ var _ broker.AttendanceStore = (*Attendances)(nil)
 // NewAttendances is empty.
 func NewAttendances() *Attendances { return &Attendances{last: map[fleet.Certname]broker.Attendance{}} }
 
-// Fail makes what is saved from now on fail.
-func (a *Attendances) Fail(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.err = err
-}
-
-// Saves is how often something was saved.
-func (a *Attendances) Saves() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.saves
-}
-
 // Attendances implements broker.AttendanceStore.
-func (a *Attendances) Attendances(context.Context) (all []broker.Attendance, _ error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, last := range a.last {
-		all = append(all, last)
-	}
-	return all, nil
+func (a *Attendances) Attendances(context.Context) (all []broker.Attendance, err error) {
+	err = a.read(func() { all = slices.Collect(maps.Values(a.last)) })
+	return all, err
 }
 
 // SaveAttendances implements broker.AttendanceStore.
 func (a *Attendances) SaveAttendances(_ context.Context, last []broker.Attendance) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.err != nil {
-		return a.err
-	}
-	a.saves++
-	for _, l := range last {
-		a.last[l.Node] = l
-	}
-	return nil
+	return a.write(func() {
+		for _, l := range last {
+			a.last[l.Node] = l
+		}
+	})
 }
 
 // RunAttendances is the suite of broker.AttendanceStore.

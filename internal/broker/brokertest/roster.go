@@ -3,6 +3,7 @@ package brokertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,18 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/broker"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
 // Roster is broker.Roster in memory.
 type Roster struct {
-	mu     sync.Mutex
-	seats  map[wire.URI]broker.Seat
-	last   int64
-	writes int
-	away   bool
+	records
+
+	seats map[wire.URI]broker.Seat
+	last  int64
 }
 
 var _ broker.Roster = (*Roster)(nil)
@@ -31,99 +30,66 @@ var _ broker.Roster = (*Roster)(nil)
 // NewRoster is empty.
 func NewRoster() *Roster { return &Roster{seats: map[wire.URI]broker.Seat{}} }
 
-// Break makes it fail, and with false work again.
-func (r *Roster) Break(away bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.away = away
-}
-
-// Writes is how many transactions wrote something.
-func (r *Roster) Writes() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.writes
-}
-
-// enter is for every method; the caller unlocks.
-func (r *Roster) enter() error {
-	r.mu.Lock()
-	if r.away {
-		return fault.New(fault.Unavailable, "the records are away")
-	}
-	return nil
-}
-
 // TakeSeats implements broker.Roster.
-func (r *Roster) TakeSeats(_ context.Context, server string, who []broker.Presence) ([]int64, error) {
-	err := r.enter()
-	defer r.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	r.writes++
-	numbers := make([]int64, len(who))
-	for i, p := range who {
-		r.last++
-		p.Rivals, numbers[i] = broker.Rivals{}, r.last
-		r.seats[p.URI] = broker.Seat{Presence: p, Server: server, Number: r.last}
-	}
-	return numbers, nil
+func (r *Roster) TakeSeats(_ context.Context, server string, who []broker.Presence) (numbers []int64, err error) {
+	err = r.write(func() {
+		for _, p := range who {
+			r.last++
+			p.Rivals, numbers = broker.Rivals{}, append(numbers, r.last)
+			r.seats[p.URI] = broker.Seat{Presence: p, Server: server, Number: r.last}
+		}
+	})
+	return numbers, err
 }
 
 // LeaveSeats implements broker.Roster.
 func (r *Roster) LeaveSeats(_ context.Context, places []broker.Place) error {
-	err := r.enter()
-	defer r.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	r.writes++
-	for _, p := range places {
-		if r.seats[p.URI].Number == p.Number {
-			delete(r.seats, p.URI)
+	return r.write(func() {
+		for _, p := range places {
+			if r.seats[p.URI].Number == p.Number {
+				delete(r.seats, p.URI)
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // ClearSeats implements broker.Roster.
 func (r *Roster) ClearSeats(_ context.Context, server string) (cleared int, err error) {
-	err = r.enter()
-	defer r.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	r.writes++
-	for uri, s := range r.seats {
-		if s.Server == server {
-			delete(r.seats, uri)
-			cleared++
-		}
-	}
-	return cleared, nil
+	err = r.write(func() {
+		before := len(r.seats)
+		maps.DeleteFunc(r.seats, func(_ wire.URI, s broker.Seat) bool { return s.Server == server })
+		cleared = before - len(r.seats)
+	})
+	return cleared, err
 }
 
 // Tallies implements broker.Roster.
-func (r *Roster) Tallies(context.Context) (map[string]broker.Tally, int64, error) {
-	err := r.enter()
-	defer r.mu.Unlock()
-	all := map[string]broker.Tally{}
-	for _, s := range r.seats {
-		all[s.Server] = broker.Tally{Count: all[s.Server].Count + 1, Sum: all[s.Server].Sum + s.Number}
-	}
-	return all, r.last, err
+func (r *Roster) Tallies(context.Context) (all map[string]broker.Tally, newest int64, err error) {
+	all = map[string]broker.Tally{}
+	err = r.read(func() {
+		for _, s := range r.seats {
+			all[s.Server] = broker.Tally{Count: all[s.Server].Count + 1, Sum: all[s.Server].Sum + s.Number}
+		}
+		newest = r.last
+	})
+	return all, newest, err
+}
+
+// Seat implements broker.Roster.
+func (r *Roster) Seat(_ context.Context, uri wire.URI) (seat broker.Seat, ok bool, err error) {
+	err = r.read(func() { seat, ok = r.seats[uri] })
+	return seat, ok, err
 }
 
 // Seats implements broker.Roster.
 func (r *Roster) Seats(_ context.Context, server string) (all []broker.Seat, err error) {
-	err = r.enter()
-	defer r.mu.Unlock()
-	for _, s := range r.seats {
-		if s.Server == server && err == nil {
-			all = append(all, s)
+	err = r.read(func() {
+		for _, s := range r.seats {
+			if s.Server == server {
+				all = append(all, s)
+			}
 		}
-	}
+	})
 	slices.SortFunc(all, func(a, b broker.Seat) int { return strings.Compare(string(a.URI), string(b.URI)) })
 	return all, err
 }
@@ -191,6 +157,10 @@ func wantSeats(t *testing.T, r broker.Roster, server string, want ...string) {
 		if s.Server != server {
 			t.Errorf("a seat of %s is among those of %s", s.Server, server)
 		}
+		one, there, err := r.Seat(t.Context(), s.URI)
+		if diff := cmp.Diff(s, one); diff != "" || !there || err != nil {
+			t.Errorf("the seat of %s: %t, %v (-all +one):\n%s", s.URI, there, err, diff)
+		}
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("on %s are %q, want %q", server, got, want)
@@ -211,6 +181,9 @@ func wantSeats(t *testing.T, r broker.Roster, server string, want ...string) {
 
 func laterHasThePlace(t *testing.T, r broker.Roster) {
 	t.Helper()
+	if seat, there, err := r.Seat(t.Context(), "pcp://web-1/agent"); there || err != nil {
+		t.Errorf("who was never there has %+v, %v", seat, err)
+	}
 	wantSeats(t, r, "a")
 	if got := takeSeats(t, r, "a", "web-2", "web-1"); !slices.Equal(got, []int64{1, 2}) {
 		t.Errorf("the first numbers are %d", got)

@@ -201,7 +201,7 @@ func (s *Service) take(ctx context.Context) (taken *Branch, from Source, changed
 	return &b, s.sources[b.Source].Source, changed
 }
 
-// deploy makes a version of a branch, and the version the environment's. dir is empty.
+// deploy makes a version of a branch, and the version the environment's. dir is what tree returned.
 func (s *Service) deploy(ctx context.Context, b Branch, from Source, dir string) (o Outcome) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deployTime, fault.New(fault.Unavailable, "the deploy took more than %s and was stopped", deployTime))
 	defer cancel()

@@ -310,23 +310,29 @@ func (s *Service) deployAgain(ctx context.Context, from Source) error {
 
 // Remove forgets a source. Its environments stay as they are.
 func (s *Service) Remove(ctx context.Context, name string) error {
+	tree, err := s.remove(ctx, name)
+	if tree != "" {
+		_ = os.RemoveAll(tree) // what is left goes at the next start
+	}
+	return err
+}
+
+// remove returns the work tree that nobody uses any more.
+func (s *Service) remove(ctx context.Context, name string) (tree string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sources[name] == nil {
-		return s.unknown(name)
+		return "", s.unknown(name)
 	}
 	if err := s.Store.RemoveSource(ctx, name); err != nil {
-		return err
+		return "", err
 	}
 	delete(s.sources, name)
 	maps.DeleteFunc(s.branches, func(_ fleet.Environment, b *Branch) bool { return b.Source == name })
 	s.tell()
-	tree := s.trees[name]
+	tree = s.trees[name]
 	delete(s.trees, name)
-	if tree != "" {
-		_ = os.RemoveAll(tree) // what is left goes at the next start
-	}
-	return s.Repositories.Forget(name)
+	return tree, s.Repositories.Forget(name)
 }
 
 // save keeps a branch's row. The caller holds the lock.

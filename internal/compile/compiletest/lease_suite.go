@@ -207,6 +207,19 @@ func testReturnExpired(b bench) {
 	}
 }
 
+// The clock that leased a row was ahead, and is right again: its worker may be gone, and nobody waits for that clock's time.
+func testReturnOfAClockAhead(b bench) {
+	b.want(ask("a"))
+	b.leaseOne(worker1)
+	ahead := time.Hour
+	if n := b.giveBack("", t0.Add(minute-compile.LongestLease)); n != 0 {
+		b.t.Errorf("%d leases returned that the longest allows", n)
+	}
+	if n := b.giveBack("", t0.Add(-ahead)); n != 1 {
+		b.t.Errorf("%d leases returned, want the one of a clock that was %s ahead", n, ahead)
+	}
+}
+
 func testReturnWorker(b bench) {
 	b.want(ask("a"))
 	b.want(ask("b"))

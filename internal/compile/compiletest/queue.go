@@ -262,7 +262,7 @@ func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, ma
 		return 0, q.fail
 	}
 	rows := q.find(func(c *compile.Compilation) bool {
-		return c.State == compile.Leased && (!c.LeasedUntil.After(now) || worker != "" && c.LeasedBy == worker)
+		return c.State == compile.Leased && (!c.LeasedUntil.After(now) || c.LeasedUntil.After(now.Add(compile.LongestLease)) || worker != "" && c.LeasedBy == worker)
 	})
 	slices.SortFunc(rows, newestFirst)
 	for _, c := range rows {

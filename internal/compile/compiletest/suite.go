@@ -61,6 +61,7 @@ func RunQueue(t *testing.T, open func(t *testing.T) Backend) {
 		{"FinishConflicts", testFinishConflicts},
 		{"Renew", testRenew},
 		{"ReturnExpired", testReturnExpired},
+		{"ReturnOfAClockAhead", testReturnOfAClockAhead},
 		{"ReturnWorker", testReturnWorker},
 		{"ReturnFailsAfterMaxAttempts", testReturnFailsAfterMaxAttempts},
 		{"ReturnFoldsIntoWanted", testReturnFoldsIntoWanted},

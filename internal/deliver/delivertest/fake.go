@@ -227,6 +227,24 @@ func (f *Fake) GenerationCatalogs(context.Context) (digests []fleet.Digest, err 
 	return slices.Compact(digests), nil
 }
 
+// HeldIn implements deliver.Archive. Every node is active.
+func (f *Fake) HeldIn(_ context.Context, env fleet.Environment) (held []deliver.Held, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for node, d := range f.nodes {
+		if d.force == deliver.Released && len(d.generations) > 0 && d.generations[0].Environment == env {
+			held = append(held, deliver.Held{Node: node, Version: d.generations[0].Version, Released: true})
+		}
+	}
+	for node, c := range f.newest {
+		if d, there := f.nodes[node]; c.Environment == env && (!there || d.force != deliver.Released) {
+			held = append(held, deliver.Held{Node: node, Version: c.Version})
+		}
+	}
+	slices.SortFunc(held, func(a, b deliver.Held) int { return cmp.Compare(a.Node, b.Node) })
+	return held, nil
+}
+
 // HeadsIn implements deliver.Archive.
 func (f *Fake) HeadsIn(_ context.Context, env fleet.Environment) (n int, err error) {
 	f.mu.Lock()

@@ -48,6 +48,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Backend) {
 		"promotion":             testPromotion,
 		"what a node applied":   testApplied,
 		"heads in environments": testHeads,
+		"what nodes may have":   testHeld,
 		"what nodes had":        testHad,
 		"losses":                testLosses,
 		"losses end":            testLossesEnd,
@@ -285,6 +286,31 @@ func testHeads(t *testing.T, b Backend) {
 		check(t, err)
 		same(t, "heads in "+string(env), want, n)
 	}
+}
+
+// testHeld: in released mode it is what was released, however new a catalog was compiled since; in live mode the newest one.
+func testHeld(t *testing.T, b Backend) {
+	t.Helper()
+	one, two := CatalogOf("one"), CatalogOf("two")
+	for _, node := range []fleet.Certname{"web-3", "web-2", "web-1", "web-4"} {
+		b.Gave(node, two, 1)
+	}
+	for _, node := range []fleet.Certname{"web-2", "web-3"} {
+		enter(t, b, node, deliver.Released)
+		release(t, b, node, "one")
+	}
+	enter(t, b, "web-3", deliver.Live)
+	enter(t, b, "web-4", deliver.Released)
+	got, err := b.HeldIn(t.Context(), "production")
+	check(t, err)
+	want := []deliver.Held{{Node: "web-1", Version: two.Version}, {Node: "web-2", Version: one.Version, Released: true}, {Node: "web-3", Version: two.Version}}
+	if head := standing(t, b, "web-4").Head; head != nil { // who enters keeps what it has
+		want = append(want, deliver.Held{Node: "web-4", Version: head.Version, Released: true})
+	}
+	same(t, "what nodes may have", want, got)
+	got, err = b.HeldIn(t.Context(), "testing")
+	check(t, err)
+	same(t, "in another environment", 0, len(got))
 }
 
 func standing(t *testing.T, b Backend, node fleet.Certname) deliver.Standing {

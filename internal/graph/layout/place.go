@@ -114,10 +114,7 @@ func (d *drawing) picture() Picture {
 	for line, way := range d.ways {
 		p.Paths[line] = Path{Points: d.path(way), Back: d.back[line]}
 		if d.back[line] {
-			points := p.Paths[line].Points
-			for i, j := 0, len(points)-1; i < j; i, j = i+1, j-1 {
-				points[i], points[j] = points[j], points[i]
-			}
+			slices.Reverse(p.Paths[line].Points)
 		}
 	}
 	return p

@@ -36,6 +36,7 @@ type Bus struct {
 	ctx     context.Context //nolint:containedctx // of what is taken, which begins in no call of anybody
 	end     context.CancelFunc
 	out     chan *nats.Msg
+	last    chan struct{}  // closed when nothing more comes into out
 	running sync.WaitGroup // write
 	taking  sync.WaitGroup // each message that is being taken
 
@@ -64,7 +65,7 @@ func Open(config Config, log *slog.Logger) (*Bus, error) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	b := &Bus{
-		config: config, log: log, ctx: ctx, end: end, out: make(chan *nats.Msg, outgoing), subscriptions: map[*subscription]bool{},
+		config: config, log: log, ctx: ctx, end: end, out: make(chan *nats.Msg, outgoing), last: make(chan struct{}), subscriptions: map[*subscription]bool{},
 		state: bus.State{Kind: bus.NATS, Since: time.Now(), Problem: "it was not reached since this server's start"},
 	}
 	options = append(options,
@@ -177,14 +178,31 @@ func (b *Bus) write() {
 	for {
 		select {
 		case m := <-b.out:
-			if err := b.conn.PublishMsg(m); err != nil {
-				b.refused.Add(1)
-			} else {
-				b.sent.Add(1)
-			}
-		case <-b.ctx.Done():
+			b.writeOne(m)
+		case <-b.last:
+			b.writeRest()
 			return
 		}
+	}
+}
+
+// writeRest writes what waits. A silent connection breaks at the first write, so that it takes no longer than that.
+func (b *Bus) writeRest() {
+	for {
+		select {
+		case m := <-b.out:
+			b.writeOne(m)
+		default:
+			return
+		}
+	}
+}
+
+func (b *Bus) writeOne(m *nats.Msg) {
+	if err := b.conn.PublishMsg(m); err != nil {
+		b.refused.Add(1)
+	} else {
+		b.sent.Add(1)
 	}
 }
 
@@ -260,6 +278,9 @@ func (b *Bus) Subscribe(s bus.Subscriber) (stop func(), err error) {
 		err = one.of.SetPendingLimits(bus.WaitingMessages, bus.WaitingBytes)
 	}
 	if err != nil {
+		b.mu.Lock()
+		delete(b.subscriptions, one)
+		b.mu.Unlock()
 		return nil, fault.Wrap(fault.Invalid, err, "NATS does not know the subject %s", s.Subject)
 	}
 	if b.isUp() { // what is published from now on comes here; without NATS it is known there when NATS is back
@@ -337,6 +358,7 @@ func (b *Bus) Close() error {
 	}
 	b.end()
 	b.taking.Wait()
+	close(b.last)
 	b.running.Wait()
 	b.conn.Close()
 	return nil

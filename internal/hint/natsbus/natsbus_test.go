@@ -287,3 +287,31 @@ func (ca *authority) issue(t *testing.T, name string) (certFile, keyFile string)
 	}
 	return ca.write(t, name+".pem", "CERTIFICATE", ca.sign(t, cert, key)), ca.write(t, name+".key", "EC PRIVATE KEY", der)
 }
+
+// A server ends while NATS is frozen and much waits: it is not held up for long.
+func TestTheEndWhileNATSIsSilent(t *testing.T) {
+	t.Parallel()
+	server := natsbustest.Start(t, "")
+	b, err := natsbus.Open(server.Config(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bustest.Until(t, "it is up", func() bool { return b.State().Up })
+	server.Freeze(true)
+	defer server.Freeze(false)
+	large := make([]byte, bus.MaxBytes)
+	for range 200 { // more than the system buffers
+		if err := b.Publish("t", large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	took := time.Since(began)
+	t.Logf("it took %s", took)
+	if took > 10*time.Second {
+		t.Error("it was held up")
+	}
+}

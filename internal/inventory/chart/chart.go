@@ -101,7 +101,7 @@ func Draw(q Question) Chart {
 		shown, links = trouble(known, q.Edges)
 	}
 	if q.Whole || len(shown) == 0 {
-		cycle = Cycle(q.Edges)
+		cycle = cycleIn(q.Edges)
 	}
 	if !q.Whole && len(shown) == 0 {
 		shown, links = circle(cycle, q.Edges)

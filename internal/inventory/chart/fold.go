@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -130,11 +131,6 @@ func merge(links []link, boxOf map[string]string) []Line {
 		slices.Sort(line.Kinds)
 		all = append(all, *line)
 	}
-	slices.SortFunc(all, func(a, b Line) int {
-		if order := strings.Compare(a.From, b.From); order != 0 {
-			return order
-		}
-		return strings.Compare(a.To, b.To)
-	})
+	slices.SortFunc(all, func(a, b Line) int { return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To)) })
 	return all
 }

@@ -128,8 +128,8 @@ func trouble(known map[string]Resource, edges []inventory.Edge) (map[string]bool
 	return shown, links
 }
 
-// Cycle is resources that wait for one another in a circle, each for the next; nil: there is none. A container waits for what is in it.
-func Cycle(edges []inventory.Edge) []string {
+// cycleIn is resources that wait for one another in a circle, each for the next; nil: there is none. A container waits for what is in it.
+func cycleIn(edges []inventory.Edge) []string {
 	var names []string
 	var waits []graph.Edge[string]
 	begin := func(name string) string { return name + " begins" }

@@ -53,7 +53,9 @@ var names = regexp.MustCompile(`\A[a-z0-9][a-z0-9._-]{0,63}\z`)
 
 func (q Query) check() error {
 	if !names.MatchString(q.Name) {
-		return fault.New(fault.Invalid, "field name: the name of a query has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", q.Name)
+		return fault.New(
+			fault.Invalid, "field name: the name of a query has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", q.Name,
+		)
 	}
 	if len(q.Description) > maxDescription {
 		return fault.New(fault.Invalid, "field description: it has %d bytes, at most %d are allowed", len(q.Description), maxDescription)

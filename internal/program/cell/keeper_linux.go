@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Config struct {
 	Mode Mode
 	User string // empty: DefaultUser, if there is one
 	Dir  string // a directory of the server's own; the cell is tried out in it
+	Hide string // the server's directory with Dir in it, which all of its cells hide; empty: Dir
 }
 
 // Keeper makes cells. A nil one makes none: programs are started as they are.
@@ -66,7 +68,7 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 				break
 			}
 			k.uid, k.gid, k.spaces = u.uid, u.gid, spaces
-			report, err := k.prove(ctx, c.Dir)
+			report, err := k.prove(ctx, c.Dir, cmp.Or(c.Hide, c.Dir))
 			if err != nil {
 				failures = append(failures, fmt.Errorf("%s: %w", k.wish(u), err))
 				continue
@@ -203,11 +205,12 @@ exit 0`
 
 var provenBy = map[int]string{
 	11: "a file could be read that must not be", 12: "a file could be written that must not be",
-	13: "a file could not be read that may be", 14: "the private directory could not be written to",
+	13: "a file could not be read that may be, perhaps because others may not pass the directories above the server's", 14: "the private directory could not be written to",
 }
 
-// prove starts a program in a cell that tries what is forbidden.
-func (k *Keeper) prove(ctx context.Context, parent string) (Report, error) {
+// prove starts a program in a cell that tries what is forbidden. What is hidden must be what the server's cells hide: a directory
+// around parent that only root may pass would else keep the other user from what it may read.
+func (k *Keeper) prove(ctx context.Context, parent, hide string) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
 	dir, err := os.MkdirTemp(parent, "cell-")
@@ -228,7 +231,7 @@ func (k *Keeper) prove(ctx context.Context, parent string) (Report, error) {
 	defer func() { k.standing.Seccomp = false }()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", proof, "sh", forbidden, allowed, private) //nolint:gosec // our own script
 	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin"}, "/"
-	p, err := k.Start(cmd, Spec{Read: []string{allowed}, Write: private, Hide: []string{parent}})
+	p, err := k.Start(cmd, Spec{Read: []string{allowed}, Write: private, Hide: []string{hide}})
 	if err != nil {
 		if known, ok := errors.AsType[*fault.Error](err); ok && known.Err != nil {
 			err = known.Err
@@ -237,7 +240,7 @@ func (k *Keeper) prove(ctx context.Context, parent string) (Report, error) {
 	}
 	err = p.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && provenBy[exit.ExitCode()] != "" {
-		err = errors.New(provenBy[exit.ExitCode()])
+		err = fmt.Errorf("%s (in %s)", provenBy[exit.ExitCode()], dir)
 	}
 	return p.Report(), err
 }

@@ -161,6 +161,7 @@ func (g git) environment(env []string) []string {
 			ssh = entry // the operator knows better
 		case strings.HasPrefix(name, "GIT_CONFIG_KEY"), strings.HasPrefix(name, "GIT_CONFIG_VALUE"):
 		case name == "GIT_DIR", name == "GIT_WORK_TREE", name == "GIT_INDEX_FILE", name == "GIT_CONFIG_COUNT":
+		case strings.HasPrefix(name, "TUTTI_"): // the servers' common key may be among them
 		default:
 			clean = append(clean, entry)
 		}

@@ -57,8 +57,8 @@ func (m Mirror) Branches(ctx context.Context) (map[string]string, error) {
 	return heads, nil
 }
 
-// Checkout makes dir a work tree of the branch and returns its commit. dir is empty, or what another Checkout made of it, with no change by anybody
-// else: then only the files that differ are written. NotFound if the repository has no such branch.
+// Checkout makes dir a work tree of the branch and returns its commit. dir is empty, or what another Checkout made of it: then only the files that
+// differ are written, and what somebody else did there is undone. NotFound if the repository has no such branch.
 //
 // What is kept may have been damaged by a process that was killed: it is thrown away and fetched again before a failure counts.
 func (m Mirror) Checkout(ctx context.Context, branch, dir string) (commit string, err error) {
@@ -115,7 +115,7 @@ func (m Mirror) checkout(ctx context.Context, branch, dir string) (commit string
 		return "", err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && !m.Submodules {
-		if changed, err := m.change(ctx, commit, dir); changed || ctx.Err() != nil {
+		if changed, err := m.change(ctx, commit, dir); changed || err != nil && ctx.Err() != nil {
 			return commit, err
 		}
 	}
@@ -138,7 +138,10 @@ func (m Mirror) change(ctx context.Context, commit, dir string) (changed bool, e
 		return false, err
 	}
 	g.bound = m.tooLarge(dir)
-	_, err = g.run(ctx, "checkout", "--quiet", "--force", "--detach", commit)
+	if _, err = g.run(ctx, "checkout", "--quiet", "--force", "--detach", commit); err != nil {
+		return false, err
+	}
+	_, err = g.run(ctx, "clean", "--quiet", "-ffdx") // also what .gitignore names, and other repositories
 	return err == nil, err
 }
 

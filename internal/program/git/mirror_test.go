@@ -116,6 +116,18 @@ func TestATreeIsCheckedOutAgain(t *testing.T) {
 	commit(t, dir)
 	compare("after attributes of a file that does not differ")
 
+	write(t, filepath.Join(dir, ".gitignore"), ".resource_types\n")
+	commit(t, dir)
+	compare("after names of files that git passes over")
+	write(t, filepath.Join(tree, "same"), "somebody changed it\n")
+	write(t, filepath.Join(tree, "more"), "")
+	if err := errors.Join(os.Mkdir(filepath.Join(tree, ".resource_types"), 0o700), os.Mkdir(filepath.Join(tree, "module"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(tree, ".resource_types", "x.pp"), "")
+	run(t, filepath.Join(tree, "module"), "init", "--quiet")
+	compare("after somebody wrote into it")
+
 	if err := os.RemoveAll(m.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +141,7 @@ func TestATreeIsCheckedOutAgain(t *testing.T) {
 	compare("after a damaged index")
 }
 
-// content is the files of a work tree, with their modes and where links lead.
+// content is the files and directories of a work tree, with the modes of files and where links lead.
 func content(t *testing.T, tree string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -139,10 +151,12 @@ func content(t *testing.T, tree string) map[string]string {
 			return err
 		case entry.IsDir() && entry.Name() == ".git":
 			return fs.SkipDir
-		case entry.IsDir():
-			return nil
 		}
 		rel, _ := filepath.Rel(tree, name)
+		if entry.IsDir() {
+			found[rel] = "a directory"
+			return nil
+		}
 		if entry.Type() == fs.ModeSymlink {
 			target, err := os.Readlink(name)
 			found[rel] = "-> " + target

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +217,17 @@ func TestCredentialsStayOutOfErrors(t *testing.T) {
 	for _, secret := range []string{"s3cret", "someone"} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%q holds %q", err, secret)
+		}
+	}
+}
+
+// Git gets what the operator set for it, and none of the server's own variables, which may be secrets.
+func TestGitsEnvironment(t *testing.T) {
+	t.Parallel()
+	env := git{url: "https://git.test/x"}.environment([]string{"HOME=/root", "TUTTI_CLUSTER_KEY=secret", "GIT_DIR=/elsewhere"})
+	for name, want := range map[string]bool{"HOME=/root": true, "TUTTI_CLUSTER_KEY=secret": false, "GIT_DIR=/elsewhere": false} {
+		if slices.Contains(env, name) != want {
+			t.Errorf("%s: %t, want %t", name, !want, want)
 		}
 	}
 }

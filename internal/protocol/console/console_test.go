@@ -152,6 +152,9 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
+	if w := ask(h, http.MethodGet, "/api/v1/nodes", "", "Authorization", "Bearer "+token); !strings.Contains(w.Body.String(), "--server https://HOST:8140") {
+		t.Errorf("a command at the console's address is told: %s", w.Body)
+	}
 	if w := ask(h, http.MethodDelete, "/session", "", "Cookie", cookie); w.Code != http.StatusForbidden {
 		t.Errorf("a forged logout: %d", w.Code)
 	}

@@ -102,6 +102,13 @@ func (s *sessions) close(w http.ResponseWriter, r *http.Request) {
 // pass hands a request to the API as the one who is logged in.
 func (s *sessions) pass(w http.ResponseWriter, r *http.Request) {
 	token := tokenOf(r)
+	if token == "" && r.Header.Get("Authorization") != "" { // a command that was told this address
+		tell(w, http.StatusUnauthorized, api.Problem{
+			Kind: fault.Denied.String(), Message: "this is the console's address: it takes logins of browsers, and no tokens",
+			Hint: "name the server's own port, which is 8140 if nobody chose another: --server https://HOST:8140",
+		})
+		return
+	}
 	r.Header.Del("Authorization") // a browser's habits are nobody's proof
 	r.Header.Del("X-Authentication")
 	r.Header.Del("Cookie")

@@ -47,6 +47,8 @@ func TestActsAndRefusalsAreRecorded(t *testing.T) {
 		{"admin", "POST", "/session", `{"name":"ann","password":"wrong and long enough"}`},
 		{"admin", "POST", "/session", `{"name":"ann","password":"correct horse battery"}`},
 		{"admin", "POST", "/tokens", `{"label":"ci"}`},
+		{"admin", "POST", "/groups", `{"group":{"name":"Web servers"}}`},
+		{"admin", "POST", "/releases", `{"preview":7,"description":"eight workers"}`},
 		{"admin", "POST", "/tokens", `{"label":`}, // never begun
 		{"web team", "GET", "/reports/" + foreign, ""},
 	} {
@@ -63,6 +65,8 @@ func TestActsAndRefusalsAreRecorded(t *testing.T) {
 		"anonymous ann session.open [ann] denied",
 		"user ann session.open [ann] done",
 		"user admin token.create [ci] done",
+		"user admin group.create [Web servers] done",
+		"user admin release.create [preview 7] failed",
 		"user web report.show [" + foreign + "] denied",
 	}
 	if diff := cmp.Diff(want, b.acts(t)); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
@@ -225,25 +226,46 @@ func (h *recorder) refuse(ctx context.Context, operation, object string, err err
 	}
 }
 
-// named are the body's fields that say what an act is about. Nothing else of a
-// body is recorded: it may hold secrets.
-var named = []string{"name", "label"}
+// named are the body's fields that say what an act is about, and numbered those that say it with a number. Nothing
+// else of a body is recorded: it may hold secrets.
+var (
+	named    = []string{"name", "label"}
+	numbered = []string{"preview", "release"}
+)
 
-// objectText is what a request is about: the fields of its path, and its name.
+// objectText is what a request is about: the fields of its path, and its name. What says neither has it in what it describes, as
+// a new group has.
 func objectText(request any) string {
 	if request == nil {
 		return ""
 	}
+	return textOf(reflect.ValueOf(request))
+}
+
+func textOf(value reflect.Value) string {
 	var words []string
-	value := reflect.ValueOf(request)
 	for field, from := range value.Fields() {
 		_, inPath := field.Tag.Lookup("path")
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if (inPath || slices.Contains(named, key)) && from.Kind() == reflect.String && from.String() != "" {
+		switch {
+		case (inPath || slices.Contains(named, key)) && from.Kind() == reflect.String && from.String() != "":
 			words = append(words, from.String())
+		case slices.Contains(numbered, key) && from.Kind() == reflect.Int64 && from.Int() != 0:
+			words = append(words, key, strconv.FormatInt(from.Int(), 10))
 		}
 	}
-	return strings.Join(words, " ")
+	if len(words) > 0 {
+		return strings.Join(words, " ")
+	}
+	for _, from := range value.Fields() {
+		if from.Kind() != reflect.Struct {
+			continue
+		}
+		if text := textOf(from); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // pathText is objectText before the request was read.

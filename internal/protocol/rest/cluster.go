@@ -46,10 +46,10 @@ const (
 
 // drain leaves the only server of a fleet alone: nobody would go on with its work.
 func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Nothing, error) {
-	over := cmp.Or(time.Duration(r.OverSeconds)*time.Second, drainOver)
-	if over < 0 || over > maxDrainOver {
+	if r.OverSeconds < 0 || r.OverSeconds > int(maxDrainOver/time.Second) {
 		return api.Nothing{}, fault.New(fault.Invalid, "connections are closed within %s at most", maxDrainOver)
 	}
+	over := cmp.Or(time.Duration(r.OverSeconds)*time.Second, drainOver)
 	known, err := h.cluster.Servers(ctx)
 	if err != nil {
 		return api.Nothing{}, err
@@ -66,7 +66,7 @@ func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Not
 	}
 	err = h.cluster.Drain(ctx, r.Server, over)
 	if fault.Is(err, fault.NotFound) {
-		err = &fault.Error{Kind: fault.NotFound, Detail: fault.Detail(err), Hint: fault.DidYouMean(r.Server, names), Err: err}
+		err = &fault.Error{Kind: fault.NotFound, Detail: fault.Detail(err), Hint: cmp.Or(fault.DidYouMean(r.Server, names), "`tutti cluster status` names those that there are"), Err: err}
 	}
 	return api.Nothing{}, err
 }
@@ -82,10 +82,16 @@ func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, 
 			Server: s.ID, State: api.ServerRunning, Address: s.Address, Version: s.Version, StartedAt: s.Started, SeenAt: s.Seen,
 			Roles: append([]string{}, s.Roles...), DrainAt: s.Draining.Asked,
 		}
+		if s.Near != nil {
+			one.Near = nearOf(*s.Near)
+		}
 		if !s.Draining.Asked.IsZero() {
 			one.State = api.ServerDraining
 		}
-		if s.ID != told.Answered && s.Silent > lease.Shared().TTL {
+		switch {
+		case s.ID == told.Answered: // it is there now, whenever it said so last
+			one.SeenAt = s.Seen.Add(s.Silent)
+		case s.Silent > lease.Shared().TTL:
 			one.State = api.ServerSilent // also when it was draining: its leases are over
 		}
 		told.Servers = append(told.Servers, one)
@@ -99,6 +105,12 @@ func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, 
 		told.Leases = append(told.Leases, one)
 	}
 	return told, err
+}
+
+func nearOf(n lease.Near) *api.ClusterNear {
+	return &api.ClusterNear{
+		CutAt: n.CutAt, BackAt: n.BackAt, Queued: n.Queued, QueuedBytes: n.QueuedBytes, SetAside: n.Aside, Kept: n.Kept, Served: n.Served, Delivered: n.Delivered,
+	}
 }
 
 // busOf shows a bus. One within the process reaches nobody else.

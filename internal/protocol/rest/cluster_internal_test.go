@@ -63,7 +63,7 @@ func TestAServerThatWasNotSeenForLongerThanALeaseIsSilent(t *testing.T) {
 	want := api.Cluster{
 		Answered: "a", Bus: api.ClusterBus{Kind: "none", State: "none"},
 		Servers: []api.ClusterServer{
-			{Server: "a", State: "running", Address: "https://a", Version: "1", Roles: []string{}, StartedAt: at, SeenAt: at},
+			{Server: "a", State: "running", Address: "https://a", Version: "1", Roles: []string{}, StartedAt: at, SeenAt: at.Add(time.Hour)},
 			{Server: "b", State: "silent", Version: "2", Roles: []string{}, StartedAt: at, SeenAt: at},
 			{Server: "c", State: "running", Version: "2", Roles: []string{"compiler"}, StartedAt: at, SeenAt: at},
 			{Server: "d", State: "draining", Version: "2", Roles: []string{}, StartedAt: at, SeenAt: at, DrainAt: at},
@@ -96,6 +96,7 @@ func TestTheLastServerIsNotDrained(t *testing.T) {
 		"the other drains":    {[]lease.Server{{ID: "a"}, {ID: "b", Draining: asked}}, "a", 0, fault.Conflict, ""},
 		"an unknown one":      {[]lease.Server{{ID: "a"}, {ID: "b"}}, "c", 0, fault.NotFound, ""},
 		"over a day":          {[]lease.Server{{ID: "a"}, {ID: "b"}}, "b", 86_400, fault.Invalid, ""},
+		"over centuries":      {[]lease.Server{{ID: "a"}, {ID: "b"}}, "b", 18_446_744_074, fault.Invalid, ""}, // in nanoseconds it overflows to 0.3 s
 		"over less than none": {[]lease.Server{{ID: "a"}, {ID: "b"}}, "b", -1, fault.Invalid, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,7 @@ type versions struct {
 	blobs        cas.Store
 	compilations *compilations
 	deliveries   *deliveries
+	selector     *selector
 }
 
 func (h *versions) bindings() []binding {
@@ -58,6 +59,7 @@ func (h *versions) bindings() []binding {
 		answer(api.EnvironmentDelete, h.deleteEnvironment),
 		answer(api.VersionList, h.listVersions),
 		answer(api.EnvironmentStatus, h.environmentStatus),
+		answer(api.VersionSpread, h.spreadVersions),
 		answer(api.VersionLines, h.versionLines),
 		answer(api.VersionDeploy, h.deployVersion),
 		each(answer(api.EngineList, h.listEngines)),

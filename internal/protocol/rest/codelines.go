@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -55,7 +56,9 @@ func (h *versions) versionLines(ctx context.Context, request api.VersionLinesReq
 	}
 	i := slices.IndexFunc(manifest.Files, func(f code.File) bool { return f.Path == file && f.Kind == code.Regular })
 	if i < 0 {
-		return api.CodeLines{}, fault.New(fault.NotFound, "version %s of environment %s has no file %.200q", version.Short(), env, file)
+		return api.CodeLines{}, &fault.Error{
+			Kind: fault.NotFound, Detail: fmt.Sprintf("version %s of environment %s has no file %.200q", version.Short(), env, file), Hint: nearFile(file, manifest),
+		}
 	}
 	text, err := cas.Bytes(ctx, h.blobs, manifest.Files[i].Digest, maxReadFile)
 	if err != nil {
@@ -74,6 +77,27 @@ func (h *versions) versionLines(ctx context.Context, request api.VersionLinesReq
 		Environment: string(env), Version: string(version), File: file, Line: request.Line, From: first, Lines: shown, Last: len(lines),
 	}, nil
 }
+
+// nearFile is which files of a version may be meant: those of a name that is near, or of the same name elsewhere.
+func nearFile(file string, manifest code.Manifest) string {
+	var near, same []string
+	for _, f := range manifest.Files {
+		if f.Kind != code.Regular || !slices.Contains(readable, path.Ext(f.Path)) {
+			continue
+		}
+		near = append(near, f.Path)
+		if path.Base(f.Path) == path.Base(file) && len(same) < maxNearFiles {
+			same = append(same, f.Path)
+		}
+	}
+	if len(same) > 0 {
+		return "did you mean " + strings.Join(same, " or ") + "?"
+	}
+	return fault.DidYouMean(file, near)
+}
+
+// maxNearFiles is how many files of the same name are offered.
+const maxNearFiles = 3
 
 func cutLine(line string) string {
 	if utf8.RuneCountInString(line) <= maxLineRunes {

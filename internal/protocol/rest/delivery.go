@@ -18,6 +18,7 @@ type Deliveries interface {
 	PointerOf(ctx context.Context, standing deliver.Standing) (deliver.Pointer, error)
 	State(ctx context.Context, standing deliver.Standing) (deliver.State, deliver.Applied, error)
 	Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error)
+	HeldIn(ctx context.Context, env fleet.Environment) ([]deliver.Held, error)
 	ModesSet(ctx context.Context) ([]deliver.ModeSet, error)
 	SetMode(ctx context.Context, m deliver.ModeSet) (switched int, err error)
 	Pin(ctx context.Context, node fleet.Certname, by, why string) error

@@ -36,6 +36,10 @@ func (d *deliveries) Generations(ctx context.Context, node fleet.Certname) ([]de
 	return d.store.Generations(ctx, node)
 }
 
+func (d *deliveries) HeldIn(ctx context.Context, env fleet.Environment) ([]deliver.Held, error) {
+	return d.store.HeldIn(ctx, env)
+}
+
 // Changes says that each step adds a note, but that of which nothing is stored.
 func (d *deliveries) Changes(_ context.Context, steps []rest.CatalogStep) (changes api.FleetDifference, compared int, err error) {
 	changes.Nodes = len(steps)

@@ -132,7 +132,7 @@ func (h *Handler) areas(c Config) []area {
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, ends: c.CertificateEnds, presences: c.Presences}
 	chosen := &selector{
 		gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences,
-		runs: c.Runs, breakages: c.Breakages,
+		runs: c.Runs, breakages: c.Breakages, holders: &holders{code: c.Code, deliveries: c.Deliveries},
 	}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
 	delivered := &deliveries{
@@ -156,7 +156,7 @@ func (h *Handler) areas(c Config) []area {
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},
-		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
+		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered, selector: chosen},
 		&sources{gate: h.gate, sources: c.Sources},
 		known,
 		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},

@@ -39,6 +39,9 @@ type JobRecords interface {
 	Changes(ctx context.Context, id, after int64, n int) (job.Changes, error)
 	// Wait returns when a job may have changed since, or after a moment.
 	Wait(ctx context.Context, id, after int64) error
+	// Glance is a job as it is, or was a moment ago: many may ask for it again and again. WaitGlance is Wait for these.
+	Glance(ctx context.Context, id int64) (job.Job, error)
+	WaitGlance(ctx context.Context, id, after int64) error
 }
 
 // subject is what an order is about, for the audit log.

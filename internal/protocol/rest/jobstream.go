@@ -18,6 +18,7 @@ import (
 const (
 	eventsAtOnce = 500                    // runs that are read together
 	eventPause   = 100 * time.Millisecond // at least between two reads that found little: more comes together then
+	summaryPause = 250 * time.Millisecond // at least between two summaries
 )
 
 // streamJob sends what changes in a job as server-sent events, until the job is over,
@@ -40,7 +41,7 @@ func (h *jobs) streamJob(w http.ResponseWriter, r *http.Request, begin func(any)
 	if err != nil {
 		return nil, err
 	}
-	s := jobStream{eventStream: opened(h.streams, w, r), jobs: h, id: j.ID, after: int64(after)}
+	s := jobStream{eventStream: opened(h.streams, w, r), jobs: h, id: j.ID, after: int64(after), summary: request.Summary}
 	return s.follow(r.Context(), s.run, "stream", "job", "id", j.ID)
 }
 
@@ -50,6 +51,8 @@ type jobStream struct {
 	jobs  *jobs
 	id    int64
 	after int64 // all changes up to here were sent
+
+	summary bool // only the job is told of
 }
 
 func (s *jobStream) run(ctx context.Context) error {
@@ -57,7 +60,7 @@ func (s *jobStream) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		changes, err := s.jobs.jobs.Changes(ctx, s.id, s.after, eventsAtOnce)
+		changes, err := s.changes(ctx)
 		if err != nil {
 			return err
 		}
@@ -70,13 +73,26 @@ func (s *jobStream) run(ctx context.Context) error {
 		if len(changes.Runs) == eventsAtOnce {
 			continue
 		}
-		if err := s.rest(ctx, eventPause, func() error { return s.jobs.jobs.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
+		pause, wait := eventPause, s.jobs.jobs.Wait
+		if s.summary {
+			pause, wait = summaryPause, s.jobs.jobs.WaitGlance
+		}
+		if err := s.rest(ctx, pause, func() error { return wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
 			_, err := s.jobs.job(ctx, fleet.JobRead, strconv.FormatInt(s.id, 10))
 			return err
 		}); err != nil {
 			return err
 		}
 	}
+}
+
+// changes is what is to be told. All who hear summaries share what is read.
+func (s *jobStream) changes(ctx context.Context) (job.Changes, error) {
+	if !s.summary {
+		return s.jobs.jobs.Changes(ctx, s.id, s.after, eventsAtOnce)
+	}
+	j, err := s.jobs.jobs.Glance(ctx, s.id)
+	return job.Changes{Job: j, Own: j.Change > s.after, Last: max(j.Change, s.after)}, err
 }
 
 // tell sends changes in the order of their numbers.
@@ -86,7 +102,11 @@ func (s *jobStream) tell(c job.Changes) error {
 		events = append(events, api.JobEvent{Number: r.Change, Run: new(runOf(s.id, r))})
 	}
 	if c.Own {
-		events = append(events, api.JobEvent{Number: c.Job.OwnChange, Job: new(jobOf(c.Job))})
+		own := c.Job.OwnChange
+		if s.summary {
+			own = c.Last
+		}
+		events = append(events, api.JobEvent{Number: own, Job: new(jobOf(c.Job))})
 		slices.SortStableFunc(events, func(a, b api.JobEvent) int { return int(a.Number - b.Number) })
 	}
 	text := make([]byte, 0, 512*len(events))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 )
 
@@ -88,6 +90,54 @@ func TestTheStreamOfAJob(t *testing.T) {
 			t.Errorf("after %s (-want +got):\n%s", number, diff)
 		}
 	}
+}
+
+// A summary tells the job with its counts as often as they change, but at most four times a second, and no run.
+func TestTheSummaryOfAJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := jobBench(t)
+		_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
+		runs, err := b.records.Runs(t.Context(), 1, job.RunPage{Limit: 1000})
+		check(t, err)
+		begun := time.Now()
+		ordered := make(chan struct{})
+		go func() { // some changes at once, again and again
+			defer close(ordered)
+			<-time.After(5 * time.Millisecond)
+			for _, what := range []job.What{job.WasSent, job.Accepted} {
+				for _, r := range runs {
+					e := job.Event{Run: r.ID, Node: r.Node, What: what, At: time.Now(), Due: begun.Add(time.Hour)}
+					if _, err := b.records.Apply(t.Context(), []job.Event{e}); err != nil {
+						t.Error(err)
+					}
+					<-time.After(10 * time.Millisecond)
+				}
+				<-time.After(300 * time.Millisecond)
+			}
+			end(t, b.records, 1, func(fleet.Certname) (int, string) { return 0, "" })
+		}()
+		text := b.call(caller(t, "operator"), http.MethodGet, api.Prefix+"/jobs/1/events?summary=true", nil).Body.String()
+		<-ordered
+		var told []string
+		for line := range strings.Lines(text) {
+			if number, ok := strings.CutPrefix(line, "id: "); ok {
+				told = append(told, strings.TrimSpace(number))
+			}
+		}
+		if want := []string{"4", "7", "11"}; !slices.Equal(told, want) { // three changes, three more, and the end
+			t.Errorf("told are the changes %v, not %v", told, want)
+		}
+		if strings.Contains(text, `"run"`) || !strings.HasSuffix(text, "event: end\ndata: {}\n\n") {
+			t.Errorf("the stream:\n%s", text)
+		}
+		var last api.JobEvent
+		data := text[strings.LastIndex(text, `data: {"number"`)+len("data: "):]
+		check(t, json.NewDecoder(strings.NewReader(data)).Decode(&last))
+		if last.Job == nil || last.Job.State != "finished" || last.Job.Counts["succeeded"] != len(runs) {
+			t.Errorf("it ends with %+v", last.Job)
+		}
+	})
 }
 
 // A server that stops ends its streams, and says nothing that looks like the end of the job.

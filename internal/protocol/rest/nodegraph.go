@@ -1,7 +1,10 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
@@ -44,12 +47,47 @@ func (h *nodes) drawNode(ctx context.Context, request api.NodeGraphRequest) (api
 	}
 	c := chart.Draw(q)
 	if request.Near != "" && len(c.Boxes) == 0 {
-		return api.ResourceGraph{}, fault.New(fault.NotFound, "%.200s is not in this picture of %s", request.Near, name)
+		return api.ResourceGraph{}, notPictured(request.Near, name, whole, shownIn(report, catalog, false), shownIn(report, catalog, true))
 	}
 	g := pictureOf(c)
 	g.Node, g.Show = string(name), request.Show
 	g.OtherCatalog = report.ID != "" && (err != nil || report.CatalogUUID != "" && catalog.UUID != report.CatalogUUID)
 	return g, nil
+}
+
+// notPictured says why a resource is not in a picture, and what to ask for instead.
+func notPictured(resource string, node fleet.Certname, whole bool, ran, all []chart.Resource) error {
+	isIn := func(resources []chart.Resource) bool {
+		return slices.ContainsFunc(resources, func(r chart.Resource) bool { return r.Name == resource })
+	}
+	switch has := isIn(all); {
+	case has && whole:
+		return fault.New(fault.NotFound, "%.200s is in the catalog of %s, but not in the picture: nothing is in it, waits for it, or has it wait", resource, node)
+	case whole && isIn(ran):
+		return fault.New(fault.NotFound, "%.200s was in the last run of %s, and is not in its newest catalog", resource, node)
+	case has || isIn(ran):
+		hint := ""
+		if has {
+			hint = "--catalog shows the whole catalog"
+		}
+		return &fault.Error{
+			Kind:   fault.NotFound,
+			Detail: fmt.Sprintf("%.200s neither failed nor was skipped in the last run of %s: it is not in the picture of what failed", resource, node),
+			Hint:   hint,
+		}
+	}
+	names := make([]string, 0, len(ran)+len(all))
+	for _, r := range slices.Concat(ran, all) {
+		names = append(names, r.Name)
+	}
+	hint := fault.DidYouMean(resource, names)
+	if hint == "" && !strings.HasSuffix(resource, "]") {
+		hint = "a resource is named as Service[nginx]"
+	}
+	return &fault.Error{
+		Kind: fault.NotFound, Detail: fmt.Sprintf("the catalog of %s has no resource %.200s", node, resource),
+		Hint: cmp.Or(hint, fmt.Sprintf("`tutti catalog show %s` lists what it has", node)),
+	}
 }
 
 // shownIn is what a picture is made of: the resources of the last run, and of the whole catalog if it is asked for.

@@ -388,7 +388,9 @@ func (h *previews) showPreviewNode(ctx context.Context, request api.PreviewNodeR
 	case err != nil:
 		return none, err
 	case len(shares) == 0:
-		return none, fault.New(fault.NotFound, "%s is no node of preview %d", name, p.ID)
+		return none, &fault.Error{
+			Kind: fault.NotFound, Detail: fmt.Sprintf("%s is no node of preview %d", name, p.ID), Hint: fmt.Sprintf("`tutti preview nodes %d` lists them", p.ID),
+		}
 	}
 	switch s := shares[0]; {
 	case s.State == preview.Waiting:

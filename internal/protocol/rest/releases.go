@@ -160,14 +160,20 @@ func (h *releases) makeRelease(ctx context.Context, o release.Order, dryRun bool
 // maxLeft is how many nodes that a release cannot be given to are named when it is made.
 const maxLeft = 100
 
+// maxFirst is how many nodes of each wave are named then.
+const maxFirst = 5
+
 func planOf(p release.Plan) api.ReleaseReport {
 	report := api.ReleaseReport{Release: releaseOf(p.Release), Already: p.Already}
 	if p.Refreshed > 0 {
 		report.Refreshed = strconv.FormatInt(p.Refreshed, 10)
 	}
 	for _, t := range p.Targets {
-		if t.Wave == 0 && len(report.Left) < maxLeft {
+		switch {
+		case t.Wave == 0 && len(report.Left) < maxLeft:
 			report.Left = append(report.Left, releaseTargetOf(t))
+		case t.Wave > 0 && len(report.Waves[t.Wave-1].First) < maxFirst:
+			report.Waves[t.Wave-1].First = append(report.Waves[t.Wave-1].First, string(t.Node))
 		}
 	}
 	for _, f := range p.Findings {

@@ -79,6 +79,7 @@ type selection struct {
 	status      string
 	connected   string
 	states      []string // of the last run; none: any
+	holding     *holding // nil: any version
 }
 
 // noReport is the status of nodes that never reported.
@@ -101,6 +102,7 @@ type selector struct {
 	presences  inventory.Presences
 	runs       inventory.RunStore
 	breakages  compile.Breakages
+	holders    *holders
 }
 
 func (h *selector) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
@@ -125,6 +127,9 @@ func (h *selector) selection(ctx context.Context, permission fleet.Permission, r
 		if s.environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
 			return s, err
 		}
+	}
+	if s.holding, err = h.holders.holding(ctx, s.environment, request.Version); err != nil {
+		return s, err
 	}
 	if request.Group != "" {
 		groups, _, err := h.groups.Groups(ctx)
@@ -233,7 +238,7 @@ func (s selection) count(ctx context.Context) (*int, error) {
 
 // narrows says whether some nodes may be left out of those that were chosen.
 func (s selection) narrows() bool {
-	return s.group != "" || s.environment != "" || s.status != "" || s.connected != "" || len(s.states) > 0
+	return s.group != "" || s.environment != "" || s.holding != nil || s.status != "" || s.connected != "" || len(s.states) > 0
 }
 
 // batch reads the next nodes that may be wanted, and the name of the last one that
@@ -273,7 +278,10 @@ func (s selection) wants(node inventory.Node) bool {
 	if status == "" {
 		status = noReport
 	}
-	return (s.environment == "" || node.Environment == s.environment) && (s.status == "" || s.status == status) && s.wantsConnected(node.Certname)
+	return (s.environment == "" || node.Environment == s.environment) &&
+		(s.status == "" || s.status == status) &&
+		s.holding.wants(node) &&
+		s.wantsConnected(node.Certname)
 }
 
 func (s selection) wantsConnected(node fleet.Certname) bool {

@@ -20,6 +20,7 @@ type conn struct {
 	after  *conn
 	left   bool
 
+	proxied *proxied        // nil: nobody passes it on
 	place   place           // how it is counted
 	records records         // of what is read; by the one goroutine that reads
 	raw     syscall.RawConn // set while reads do not wait; see park.go
@@ -37,8 +38,8 @@ type conn struct {
 	hook    func() // see OnClose
 }
 
-func newConn(f *Front, raw net.Conn) *conn {
-	c := &conn{Conn: raw, front: f, shaking: true, closed: make(chan struct{})}
+func newConn(f *Front, raw net.Conn, p *proxied) *conn {
+	c := &conn{Conn: raw, front: f, proxied: p, shaking: true, closed: make(chan struct{})}
 	c.above = tls.Server(c, f.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +51,16 @@ func newConn(f *Front, raw net.Conn) *conn {
 // Read gives the turn back, waits for bytes, and takes a turn to work on them.
 func (c *conn) Read(p []byte) (int, error) {
 	shaking := c.pause()
+	if shaking && c.proxied != nil {
+		if err := c.introduce(); err != nil {
+			return 0, err
+		}
+	}
 	n, err := c.receive(p[:min(len(p), c.records.most())])
+	if shaking && c.records == (records{}) && saysProxy(p[:n]) {
+		c.front.tellRefused(c.Conn.RemoteAddr(), errProxyUnasked.Error())
+		return 0, errProxyUnasked
+	}
 	c.records.saw(p[:n])
 	if err != nil || !shaking {
 		return n, err

@@ -15,6 +15,9 @@
 //     the kernel's queue until one ends.
 //   - Connections from one address, and those without a client certificate, have limits of their own (Limits);
 //     who is above them is refused. Networks can be exempt: of load balancers, behind which all have one address.
+//   - Load balancers that are named (ProxiedFrom) say whose connections they pass on, in a PROXY header before TLS. The client's address
+//     is then what is counted, logged and given to handlers. A header from anybody else is refused, and so is a connection of
+//     theirs without one; it has to come within HandshakeTimeout.
 //   - Open connections are known by their certificate's serial number, and are
 //     closed when that is revoked.
 //   - A connection that was taken over from net/http can be parked: see OnClose, SyscallConn and

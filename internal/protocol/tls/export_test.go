@@ -10,3 +10,6 @@ func BufferBytes(below net.Conn) int {
 	}
 	return -1
 }
+
+// ReadProxyHeader is what a Front reads with.
+var ReadProxyHeader = readProxyHeader

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,9 @@ type Config struct {
 	// MaxConnections may be open at once; 50 000.
 	MaxConnections int
 	Limits         Limits
-	Log            *slog.Logger
+	// ProxiedFrom are load balancers: what they pass on begins with a PROXY header (version 2), and is refused without one.
+	ProxiedFrom []netip.Prefix
+	Log         *slog.Logger
 }
 
 // Front is a net.Listener of TLS connections.
@@ -144,13 +147,16 @@ func (f *Front) Accept() (net.Conn, error) {
 			<-f.room
 			return nil, err
 		}
+		if f.passesOn(raw.RemoteAddr()) { // whose it is, is read by who serves it: nobody else waits
+			return newConn(f, raw, &proxied{}).above, nil
+		}
 		address, counted := f.crowd.countedAs(raw.RemoteAddr())
 		if counted && !f.crowd.enter(address) {
 			_ = raw.Close() // before it cost anything
-			f.tellRefused(raw.RemoteAddr(), "too many from one address (max_connections_per_address)")
+			f.tellRefused(raw.RemoteAddr(), errTooManyFromOne.Error())
 			continue
 		}
-		c := newConn(f, raw)
+		c := newConn(f, raw, nil)
 		c.place = place{address: address, counted: counted}
 		return c.above, nil
 	}

@@ -48,7 +48,10 @@ func open(t *testing.T, cfg tuttitls.Config) *house {
 func openOn(t *testing.T, inner net.Listener, cfg tuttitls.Config, handler http.HandlerFunc) *house {
 	t.Helper()
 	ca := pkitest.Open(t)
-	cfg.Authority, cfg.ClientCAs, cfg.Log = ca.Revocations, ca.Pool(), quiet
+	cfg.Authority, cfg.ClientCAs = ca.Revocations, ca.Pool()
+	if cfg.Log == nil {
+		cfg.Log = quiet
+	}
 	cfg.Certificate = serverCertificate(t, ca)
 	front, err := tuttitls.New(inner, cfg)
 	must(t, err)

@@ -66,23 +66,35 @@ func (c *crowd) enter(address netip.Addr) bool {
 	return true
 }
 
-// place is how a connection is counted. It is guarded by the crowd's mutex, but for what never changes.
+// enterLate counts a connection whose client became known after it was accepted.
+func (c *crowd) enterLate(p *place, address netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.left { // its time was up meanwhile
+		return true
+	}
+	if c.limits.PerAddress > 0 && c.all[address] >= c.limits.PerAddress {
+		return false
+	}
+	p.address, p.counted = address, true
+	c.all[address]++
+	return true
+}
+
+// place is how a connection is counted. It is guarded by the crowd's mutex.
 type place struct {
 	address   netip.Addr
-	counted   bool // never changes
+	counted   bool
 	anonymous bool
 	left      bool
 }
 
 // enterAnonymous counts a connection whose handshake showed no certificate.
 func (c *crowd) enterAnonymous(p *place) bool {
-	if !p.counted {
-		return true
-	}
-	address := p.address
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.left { // its time was up meanwhile
+	address := p.address
+	if !p.counted || p.left { // its time was up meanwhile
 		return true
 	}
 	if c.limits.Anonymous > 0 && c.strangers >= c.limits.Anonymous ||
@@ -97,12 +109,12 @@ func (c *crowd) enterAnonymous(p *place) bool {
 
 // leave ends what enter, and enterAnonymous, counted.
 func (c *crowd) leave(p *place) {
-	if !p.counted {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.left = true
+	if !p.counted {
+		return
+	}
 	drop(c.all, p.address)
 	if p.anonymous {
 		c.strangers--

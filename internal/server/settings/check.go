@@ -36,6 +36,9 @@ func (c Config) Check() error {
 	if err := c.checkNATS(); err != nil {
 		return err
 	}
+	if err := c.checkTraces(); err != nil {
+		return err
+	}
 	if err := c.checkBlobs(); err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (c Config) Check() error {
 
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
-		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes,
+		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "near_queue_bytes": c.NearQueueBytes,
 		"max_report_bytes":         c.MaxReportBytes,
 		"blobs_cache_bytes":        c.BlobsCacheBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
@@ -127,7 +130,7 @@ func (c Config) checkNumbers() error {
 		"release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
-		"body_timeout": c.BodyTimeout, "blobs_timeout": c.BlobsTimeout,
+		"body_timeout": c.BodyTimeout, "blobs_timeout": c.BlobsTimeout, "near_catalogs_for": c.NearCatalogsFor,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return Bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
@@ -156,6 +159,9 @@ func (c Config) checkNumbers() error {
 		}
 	}
 	if _, err := c.Exempt(); err != nil {
+		return err
+	}
+	if _, err := c.Proxies(); err != nil {
 		return err
 	}
 	switch {

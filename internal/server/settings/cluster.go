@@ -47,5 +47,21 @@ func (c Config) checkCluster() error {
 	case c.Cluster && !c.BlobsElsewhere():
 		return Bad("cluster", "content in the data directory is one server's; for several, keep it in an S3 store (blobs: s3://BUCKET/PREFIX): see docs/many-servers.md")
 	}
+	return c.checkNear()
+}
+
+// checkNear returns an Invalid fault for a server near its nodes that could not do what it is for.
+func (c Config) checkNear() error {
+	switch {
+	case !c.Near:
+		return nil
+	case !c.Cluster:
+		return Bad("near", "only one of several servers can be far from the database: set cluster, too")
+	case !c.Front():
+		return Bad("near", "nodes must reach such a server: give it the roles %s", strings.Join(frontRoles(), ", "))
+	case c.Does(Scheduler):
+		return Bad("near", "what is done once must not depend on a way that is cut now and then: leave the role scheduler to other servers (roles: [%s, %s])",
+			strings.Join(frontRoles(), ", "), Compiler)
+	}
 	return nil
 }

@@ -21,6 +21,10 @@ type Config struct {
 	ClusterKeyFile string   `koanf:"cluster_key_file" help:"file with the key by which such servers share secrets in the records, 64 hexadecimal digits; empty: TUTTI_CLUSTER_KEY of the environment"`
 	Roles          []string `koanf:"roles" help:"what this one of several servers does: some of api, broker, compiler, content, ca, scheduler; empty: everything"`
 
+	Near            bool          `koanf:"near" help:"this one of several servers stands near its nodes and far from the database: while it cannot reach that, it gives out the catalogs that it keeps, and queues what nodes send"`
+	NearQueueBytes  int64         `koanf:"near_queue_bytes" help:"most facts, reports and events, compressed, that such a server queues on its disk, in bytes"`
+	NearCatalogsFor time.Duration `koanf:"near_catalogs_for" help:"how long such a server gives out kept catalogs while it cannot reach the database"`
+
 	Blobs            string        `koanf:"blobs" help:"where content is kept: empty or directory for the data directory, or s3://BUCKET/PREFIX"`
 	BlobsEndpoint    string        `koanf:"blobs_endpoint" help:"URL of the S3 store; empty: Amazon's of blobs_region"`
 	BlobsRegion      string        `koanf:"blobs_region" help:"region of the S3 store"`
@@ -158,6 +162,10 @@ type Config struct {
 	MaxAnonymousConnections  int      `koanf:"max_anonymous_connections" help:"most open connections without a client certificate"`
 	MaxAnonymousPerAddress   int      `koanf:"max_anonymous_per_address" help:"most open connections without a client certificate from one address"`
 	ConnectionLimitExempt    []string `koanf:"connection_limit_exempt" help:"addresses and networks without these limits, such as load balancers"`
+	ProxyProtocolFrom        []string `koanf:"proxy_protocol_from" help:"addresses and networks of load balancers that begin each connection with a PROXY header, version 2: the client's address is in it; who comes from there without one is refused; empty: none"`
+
+	Traces      string `koanf:"traces" help:"collector of OpenTelemetry traces that is told how long the steps of catalogs, jobs and releases took: http(s)://HOST:PORT/v1/traces; empty: none"`
+	TracesShare string `koanf:"traces_share" help:"share of traces that are kept, the same ones on all servers"`
 
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
 	LogLevel        string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
@@ -240,6 +248,8 @@ func Default() Config {
 		VersionRetention:      90 * 24 * time.Hour,
 		MaxFactsBytes:         16 << 20,
 		FactsQueueBytes:       1 << 30,
+		NearQueueBytes:        1 << 30,
+		NearCatalogsFor:       24 * time.Hour,
 		MaxReportBytes:        64 << 20,
 		MaxBackupBytes:        1 << 30,
 		BodyBudgetBytes:       512 << 20,
@@ -255,6 +265,7 @@ func Default() Config {
 		ShutdownTimeout: 20 * time.Second,
 		LogLevel:        "info",
 		LogFormat:       "text",
+		TracesShare:     "100%",
 		AccessLog:       true,
 		GarbageInterval: 6 * time.Hour,
 		GarbageGrace:    24 * time.Hour,

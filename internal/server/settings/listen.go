@@ -9,18 +9,32 @@ import (
 )
 
 // Exempt is the setting connection_limit_exempt.
-func (c Config) Exempt() (networks []netip.Prefix, err error) {
-	for _, text := range c.ConnectionLimitExempt {
+func (c Config) Exempt() ([]netip.Prefix, error) {
+	return networks("connection_limit_exempt", c.ConnectionLimitExempt)
+}
+
+// Proxies is the setting proxy_protocol_from.
+func (c Config) Proxies() ([]netip.Prefix, error) {
+	named, err := networks("proxy_protocol_from", c.ProxyProtocolFrom)
+	if slices.ContainsFunc(named, func(n netip.Prefix) bool { return n.Bits() == 0 }) {
+		return nil, Bad("proxy_protocol_from", "it names everybody: then every client could say that it is another one; name the load balancers")
+	}
+	return named, err
+}
+
+// networks reads addresses and networks of a setting.
+func networks(key string, texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
 		if address, bare := netip.ParseAddr(text); bare == nil {
 			network, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {
-			return nil, Bad("connection_limit_exempt", "%q is neither an address nor a network such as 192.0.2.0/24", text)
+			return nil, Bad(key, "%q is neither an address nor a network such as 192.0.2.0/24", text)
 		}
-		networks = append(networks, network.Masked())
+		all = append(all, network.Masked())
 	}
-	return networks, nil
+	return all, nil
 }
 
 // checkConsole returns an Invalid fault for settings of the console that cannot be used.

@@ -24,11 +24,24 @@ type Lease struct {
 // Free tells whether anybody may get it.
 func (l Lease) Free() bool { return l.Left <= 0 }
 
+// Near is how a server stands that is near its nodes and far from the records. It says so itself, when it reaches them.
+type Near struct {
+	CutAt       time.Time `json:"cut_at,omitzero"`  // when it could not reach them last; zero: it always could
+	BackAt      time.Time `json:"back_at,omitzero"` // when it could again
+	Queued      int       `json:"queued"`           // what nodes sent meanwhile and is not delivered
+	QueuedBytes int64     `json:"queued_bytes"`
+	Aside       int       `json:"set_aside"`     // what the records refused for good
+	Kept        int       `json:"kept_catalogs"` // nodes whose catalog is kept there
+	Served      int64     `json:"served_kept"`   // kept catalogs that were given, since its start
+	Delivered   int64     `json:"delivered"`     // pieces that were delivered, since its start
+}
+
 // Store keeps leases. Each method is one transaction and may be called concurrently, also from several processes. Times are
 // those of the store's own clock.
 type Store interface {
 	// AcquireLease gives a lease for some time, unless somebody else has it; ok tells. What the holder has already it gets
-	// again, with the next token. It waits for writes of the holder before that are under way.
+	// again, with the next token. It waits for writes of the holder before that are under way. A lease that would last more than
+	// twice as long is nobody's: a clock gave it that was ahead, and who has it renews it by the right one, if it is alive.
 	AcquireLease(ctx context.Context, name, holder string, ttl time.Duration) (g Grant, ok bool, err error)
 	// RenewLeases makes grants last for some time from now on, and returns those that it could not: they are over, released, or
 	// somebody else has the lease. It waits for nobody's writes.

@@ -18,6 +18,7 @@ type Server struct {
 	Seen     time.Time     // when it was there last
 	Silent   time.Duration // for how long it was not seen
 	Draining Drain
+	Near     *Near // what one near its nodes says of itself; nil: it is not one, or has not said it yet
 }
 
 // Drain asks a server to do no more, before it is stopped.
@@ -33,6 +34,8 @@ type Roll interface {
 	EnrolServer(ctx context.Context, s Server) error
 	// SeeServer notes that a server is there, and returns it. One that is not enrolled stays unknown: NotFound.
 	SeeServer(ctx context.Context, id string) (Server, error)
+	// SayNear notes how a server near its nodes stands, until it starts again. NotFound.
+	SayNear(ctx context.Context, id string, n Near) error
 	// DrainServer asks a server to drain. What was asked first stands. NotFound.
 	DrainServer(ctx context.Context, id string, over time.Duration) error
 	// LeaveServer forgets a server that stops.

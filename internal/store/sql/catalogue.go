@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/catalogue"
@@ -88,39 +89,49 @@ func (s *Catalogue) SaveCatalogue(ctx context.Context, c catalogue.Change) error
 		agents = append(agents, []any{string(a.Node), string(a.Set), query.Clean(a.Version), query.Clean(a.OS), query.Clean(a.Arch), micros(a.Told)})
 	}
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		const first = "ON CONFLICT DO NOTHING"
+		err := s.dialect.insert(ctx, q, "agents", agentRow(), "ON CONFLICT (certname) DO UPDATE SET modules = excluded.modules, "+
+			"version = excluded.version, os = excluded.os, arch = excluded.arch, told_at = excluded.told_at", agents)
+		if err != nil {
+			return err
+		}
 		if err := forgetModules(ctx, q, c); err != nil {
 			return err
 		}
-		const first = "ON CONFLICT DO NOTHING"
 		if err := s.dialect.insert(ctx, q, "module_sets", []column{{"digest", texts}}, first, sets); err != nil {
 			return err
 		}
 		if err := s.dialect.insert(ctx, q, "set_modules", setModuleRow(), first, members); err != nil {
 			return err
 		}
-		if err := s.dialect.insert(ctx, q, "module_descriptions", descriptionRow(), first, modules); err != nil {
-			return err
-		}
-		return s.dialect.insert(ctx, q, "agents", agentRow(), "ON CONFLICT (certname) DO UPDATE SET modules = excluded.modules, "+
-			"version = excluded.version, os = excluded.os, arch = excluded.arch, told_at = excluded.told_at", agents)
+		return s.dialect.insert(ctx, q, "module_descriptions", descriptionRow(), first, modules)
 	})
 	return explain(err, "keep which modules nodes have")
 }
 
+// forgetModules forgets what is in no use: the agents are written already.
 func forgetModules(ctx context.Context, q querier, c catalogue.Change) error {
 	for _, digest := range c.ForgetSets {
 		for _, text := range []string{"DELETE FROM module_sets WHERE digest = $1", "DELETE FROM set_modules WHERE set_digest = $1"} {
-			if _, err := q.exec(ctx, text, digest); err != nil {
+			if _, err := q.exec(ctx, text+" AND NOT EXISTS (SELECT 1 FROM agents WHERE modules = $1)", digest); err != nil {
 				return err
 			}
 		}
 	}
 	for _, digest := range c.ForgetModules {
-		if _, err := q.exec(ctx, "DELETE FROM module_descriptions WHERE digest = $1", digest); err != nil {
+		if _, err := q.exec(ctx, "DELETE FROM module_descriptions WHERE digest = $1 AND NOT EXISTS (SELECT 1 FROM set_modules WHERE digest = $1)", digest); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Stamp implements catalogue.Store. What an agent says has a new time when it is another one; the sum must not be too large for any number of them.
+func (s *Catalogue) Stamp(ctx context.Context) (string, error) {
+	var sets, modules, agents, told int64
+	err := s.reads.row(ctx, `SELECT (SELECT count(*) FROM module_sets), (SELECT count(*) FROM module_descriptions), count(*),
+		CAST(coalesce(sum(told_at % 1000000007), 0) AS BIGINT) FROM agents`).Scan(&sets, &modules, &agents, &told)
+	return fmt.Sprintf("%d %d %d %d", sets, modules, agents, told), explain(err, "look whether nodes' modules changed")
 }
 
 // Metadata implements catalogue.Store.

@@ -29,16 +29,32 @@ type Claim struct {
 
 // Claim makes the caller the only server of these records until Close, or one of several: those that share them, each under a name of its own.
 // The files that belong to the records of one server alone are in its data directory. Conflict when another server has a claim that does not go with this
-// one. A SQLite file is claimed when it is opened: whoever held its leases is dead.
+// one, and when the records are too new for this program by now, or moved away. A SQLite file is claimed when it is opened: whoever held its leases is dead.
 func (s *Store) Claim(ctx context.Context, c Claim) error {
 	if !s.dialect.postgres {
 		return s.Leases.Free(ctx)
 	}
+	return s.claimIf(ctx, c, func(q querier) error { // until now somebody else may have changed them
+		_, _, err := examine(ctx, q, s.dialect)
+		return err
+	})
+}
+
+// claimIf makes a claim unless fit refuses the records. It looks at them when nobody else can change what it looks at.
+func (s *Store) claimIf(ctx context.Context, c Claim, fit func(q querier) error) error {
 	conn, err := s.claimConn(ctx, c)
 	s.claimed, s.claim = conn, c
+	if err == nil {
+		if err = fit(plain{conn}); err != nil {
+			s.claimed = nil
+			letGo(ctx, conn)
+		}
+		return explain(err, "claim the database")
+	}
 	switch {
 	case errors.Is(err, errSameName):
-		err = fault.New(fault.Conflict, "another server that runs is called %s, too: its data directory was copied; remove the file server-id from the copy, and start that again", c.ID)
+		err = fault.New(fault.Conflict, "another server that runs is called %s, too: its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt "+
+			"from the copy, and start that again: it makes a name and a certificate of its own", c.ID)
 	case fault.Is(err, fault.Conflict):
 		err = s.taken(ctx, c)
 	}
@@ -72,13 +88,20 @@ func (s *Store) claimConn(ctx context.Context, c Claim) (*sql.Conn, error) {
 		return nil, err
 	}
 	if err := claimOn(ctx, conn, c); err != nil {
-		_, undo := conn.ExecContext(ctx, "SELECT pg_advisory_unlock_all()") // it may have had one of two
-		if undo != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // its session ends
-		}
-		return nil, errors.Join(err, conn.Close())
+		letGo(ctx, conn) // it may have had one of two
+		return nil, err
 	}
 	return conn, nil
+}
+
+// letGo gives back a connection and the locks that its session holds. A session that does not answer ends, and its locks with it: the pool must not keep them.
+func letGo(ctx context.Context, conn *sql.Conn) {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	defer cancel()
+	if _, err := conn.ExecContext(ending, "SELECT pg_advisory_unlock_all()"); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	_ = conn.Close()
 }
 
 // HoldClaim watches the claim until ctx is done. A claim ends with its connection
@@ -119,18 +142,22 @@ func (s *Store) renewClaim(ctx context.Context) error {
 	}
 	claiming, cancel := context.WithTimeout(ctx, 2*claimTime)
 	defer cancel()
-	err := s.Claim(claiming, s.claim)
+	// Servers of the version before go on beside one that has expanded the records. They do not when these moved while the claim was lost.
+	err := s.claimIf(claiming, s.claim, func(q querier) error { return refuseMoved(claiming, q, s.dialect) })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		s.wires.cut()
 	}
 	return err
 }
 
+// recordsLock is the advisory lock on the records.
+const recordsLock = "hashtextextended('tutti server', 2)"
+
 // claimOn takes locks that the session of conn holds to its end: one on the records, which several may share, and one on the server's name.
 func claimOn(ctx context.Context, conn *sql.Conn, c Claim) error {
-	records := "SELECT pg_try_advisory_lock(hashtextextended('tutti server', 2))"
+	records := "SELECT pg_try_advisory_lock(" + recordsLock + ")"
 	if c.Shared {
-		records = "SELECT pg_try_advisory_lock_shared(hashtextextended('tutti server', 2))"
+		records = "SELECT pg_try_advisory_lock_shared(" + recordsLock + ")"
 	}
 	ours, err := lockSoon(ctx, conn, records)
 	if err == nil && !ours {

@@ -45,8 +45,7 @@ func (d *Dump) Begin(ctx context.Context) (err error) {
 		return explain(err, "read the database")
 	}
 	d.q = plain{d.tx}
-	_, err = one[int64](d.q.row(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version")) // the first read begins the moment
-	return explain(err, "read the database")
+	return explain(refuseMoved(ctx, d.q, d.dialect), "read the database") // the first read begins the moment
 }
 
 func (d *Dump) end() {

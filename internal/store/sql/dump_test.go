@@ -35,7 +35,7 @@ func TestEveryTableIsDumpedAndLoaded(t *testing.T) {
 				s := openTest(t, source)
 				fillEvery(t, s)
 				want := dumpAll(t, source)
-				move(t, source, target)
+				copyOver(t, source, target)
 				got := dumpAll(t, target)
 				if diff := cmp.Diff(want.rows, got.rows); diff != "" {
 					t.Errorf("rows (-want +got):\n%s", diff)
@@ -98,8 +98,8 @@ func dumpAll(t *testing.T, config Config) (all dumped) {
 	return all
 }
 
-// move dumps one database and loads it into another one.
-func move(t *testing.T, from, to Config) {
+// copyOver dumps one database and loads it into another one.
+func copyOver(t *testing.T, from, to Config) {
 	t.Helper()
 	d, err := OpenDump(t.Context(), from)
 	if err != nil {
@@ -261,7 +261,7 @@ func TestALoaderTakesOnlyWhatIsEmptyAndKnown(t *testing.T) {
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newest, err := newestSchema(sqliteDialect)
+			newest, err := newestSchema()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,6 +53,20 @@ func (s *Deliveries) GenerationCatalogs(ctx context.Context) ([]fleet.Digest, er
 	return digests, explain(err, "list released catalogs")
 }
 
+// HeldIn implements deliver.Archive.
+func (s *Deliveries) HeldIn(ctx context.Context, env fleet.Environment) ([]deliver.Held, error) {
+	held, err := collect(ctx, s.reads, func(r scanner) (h deliver.Held, err error) {
+		err = r.Scan(&h.Node, &h.Version, &h.Released)
+		return h, err
+	}, `SELECT n.certname, g.version, 1 FROM deliveries d JOIN generations g ON g.certname = d.certname AND g.number = d.head
+			JOIN nodes n ON n.certname = d.certname
+			WHERE d.mode = 'released' AND g.environment = $1 AND n.deactivated_at = 0 AND n.expired_at = 0
+		UNION ALL SELECT n.certname, k.version, 0 FROM catalogs k JOIN nodes n ON n.id = k.node_id LEFT JOIN deliveries d ON d.certname = n.certname
+			WHERE k.received = 0 AND k.environment = $1 AND COALESCE(d.mode, 'live') = 'live' AND n.deactivated_at = 0 AND n.expired_at = 0
+		ORDER BY 1`, env)
+	return held, explain(err, "list what the nodes of %s may have", env)
+}
+
 // HeadsIn implements deliver.Archive.
 func (s *Deliveries) HeadsIn(ctx context.Context, env fleet.Environment) (int, error) {
 	n, err := one[int](s.reads.row(ctx, `SELECT COUNT(*) FROM deliveries d JOIN generations g ON g.certname = d.certname AND g.number = d.head

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -26,13 +27,14 @@ func (s *Leases) AcquireLease(ctx context.Context, name, holder string, ttl time
 			return err
 		}
 		// Most who ask find it held. They must not wait for its holder's writes, nor hold them up.
-		held, err := collect(ctx, q, one[string], "SELECT holder FROM leases WHERE name = $1 AND holder <> $2 AND until > $3", name, holder, now)
+		latest := now + 2*ttl.Microseconds() // what would last longer was given by a clock that was ahead
+		held, err := collect(ctx, q, one[string], "SELECT holder FROM leases WHERE name = $1 AND holder <> $2 AND until > $3 AND until <= $4", name, holder, now, latest)
 		if err != nil || len(held) > 0 {
 			return err
 		}
 		tokens, err := collect(ctx, q, one[int64], `INSERT INTO leases AS l (name, holder, token, since, until) VALUES ($1, $2, 1, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, since = excluded.since, until = excluded.until
-			WHERE l.holder = excluded.holder OR l.until <= $3 RETURNING token`, name, holder, now, now+ttl.Microseconds())
+			WHERE l.holder = excluded.holder OR l.until <= $3 OR l.until > $5 RETURNING token`, name, holder, now, now+ttl.Microseconds(), latest)
 		if err != nil || len(tokens) == 0 {
 			return err
 		}
@@ -91,12 +93,16 @@ func (s *Leases) Leases(ctx context.Context) (all []lease.Lease, err error) {
 	return all, explain(err, "list leases")
 }
 
-// Free ends all leases: of records that only the caller uses, such as those that were just restored.
-func (s *Leases) Free(ctx context.Context) error {
-	return s.set(ctx, "free leases", func(ctx context.Context, q querier) error {
-		_, err := q.exec(ctx, "UPDATE leases SET until = 0 WHERE until > 0")
-		return err
-	})
+// Free ends all leases, and forgets who used the records: of those that only the caller uses, such as those that were just restored.
+func (s *Leases) Free(ctx context.Context) error { return s.set(ctx, "free leases", free) }
+
+func free(ctx context.Context, q querier) error {
+	for _, statement := range []string{"DELETE FROM servers", "DELETE FROM presence", "UPDATE leases SET until = 0 WHERE until > 0"} {
+		if _, err := q.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fenced is a, behind the fence of ctx if it has one. The fence is read from the context of who writes: a batch runs with another one.
@@ -119,28 +125,35 @@ func (s *base) fenced(ctx context.Context, a act) act {
 
 // EnrolServer implements lease.Roll.
 func (s *Leases) EnrolServer(ctx context.Context, n lease.Server) error {
+	newest, err := newestSchema()
+	if err != nil {
+		return err
+	}
 	return s.set(ctx, "enrol this server", func(ctx context.Context, q querier) error {
 		now, err := s.now(ctx, q)
 		if err != nil {
 			return err
 		}
-		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, roles, started, seen) VALUES ($1, $2, $3, $4, $5, $5)
+		_, err = q.exec(ctx, `INSERT INTO servers (id, address, version, roles, started, seen, schema) VALUES ($1, $2, $3, $4, $5, $5, $6)
 			ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, roles = excluded.roles, started = excluded.started,
-				seen = excluded.seen, draining = 0, drain_micros = 0`,
-			n.ID, n.Address, n.Version, strings.Join(n.Roles, ","), now)
+				seen = excluded.seen, draining = 0, drain_micros = 0, schema = excluded.schema, near = ''`,
+			n.ID, n.Address, n.Version, strings.Join(n.Roles, ","), now, newest)
 		return err
 	})
 }
 
-const serverColumns = "id, address, version, roles, started, seen, draining, drain_micros"
+const serverColumns = "id, address, version, roles, started, seen, draining, drain_micros, near"
 
 func scanServer(row scanner) (n lease.Server, err error) {
-	var roles string
+	var roles, near string
 	var over int64
-	err = row.Scan(&n.ID, &n.Address, &n.Version, &roles, at(&n.Started), at(&n.Seen), at(&n.Draining.Asked), &over)
+	err = row.Scan(&n.ID, &n.Address, &n.Version, &roles, at(&n.Started), at(&n.Seen), at(&n.Draining.Asked), &over, &near)
 	n.Draining.Over = time.Duration(over) * time.Microsecond
 	if roles != "" {
 		n.Roles = strings.Split(roles, ",")
+	}
+	if near != "" && err == nil {
+		err = json.Unmarshal([]byte(near), &n.Near)
 	}
 	return n, err
 }
@@ -156,6 +169,21 @@ func (s *Leases) SeeServer(ctx context.Context, id string) (n lease.Server, err 
 		return missing(err, "there is no server %s", id)
 	})
 	return n, err
+}
+
+// SayNear implements lease.Roll.
+func (s *Leases) SayNear(ctx context.Context, id string, n lease.Near) error {
+	near, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return s.set(ctx, "note how a server near its nodes stands", func(ctx context.Context, q querier) error {
+		count, err := q.exec(ctx, "UPDATE servers SET near = $1 WHERE id = $2", string(near), id)
+		if err == nil && count == 0 {
+			return fault.New(fault.NotFound, "there is no server %s", id)
+		}
+		return err
+	})
 }
 
 // DrainServer implements lease.Roll.
@@ -204,7 +232,7 @@ func (s *Leases) Servers(ctx context.Context) (all []lease.Server, err error) {
 	}
 	all, err = collect(ctx, s.reads, func(row scanner) (n lease.Server, err error) {
 		n, err = scanServer(row)
-		n.Silent = max(0, time.Duration(now-micros(n.Seen))*time.Microsecond)
+		n.Silent = (time.Duration(now-micros(n.Seen)) * time.Microsecond).Abs() // seen later than now: by a clock that was ahead
 		return n, err
 	}, "SELECT "+serverColumns+" FROM servers ORDER BY id")
 	return all, explain(err, "list servers")

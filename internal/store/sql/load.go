@@ -15,6 +15,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/backup"
+	"github.com/tutti-project/tutti/internal/store/move"
 )
 
 // Loader fills a fresh database with rows of any engine, in one transaction. It implements
@@ -32,6 +33,8 @@ type Loader struct {
 	tables  map[string]schemaTable
 	indexes [][2]string
 	over    bool
+	mark    *move.Mark // what the database says then; nil: nothing
+	anew    bool       // what is there came with a move that did not end
 }
 
 var _ backup.Loader = (*Loader)(nil)
@@ -39,11 +42,16 @@ var _ backup.Loader = (*Loader)(nil)
 // OpenLoader makes the tables as they were at a schema. Conflict for a newer one than this
 // program knows, and for a database that has rows already or that a server uses.
 func OpenLoader(ctx context.Context, config Config, schema backup.Schema) (*Loader, error) {
-	l := &Loader{config: config, dialect: sqliteDialect, tables: map[string]schemaTable{}}
+	return openLoader(ctx, config, schema, nil)
+}
+
+// openLoader is OpenLoader; the database has a mark in the end, and may have what came with an earlier one of the same kind.
+func openLoader(ctx context.Context, config Config, schema backup.Schema, mark *move.Mark) (*Loader, error) {
+	l := &Loader{config: config, dialect: sqliteDialect, tables: map[string]schemaTable{}, mark: mark}
 	if config.URL != "" {
 		l.dialect = postgresDialect
 	}
-	newest, err := newestSchema(l.dialect)
+	newest, err := newestSchema()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +130,7 @@ func (l *Loader) openFile() error {
 }
 
 // empty refuses a database in which somebody has written. The empty tables of a restore that
-// did not end are no obstacle.
+// did not end are no obstacle, also when not all were made; nor is what came with the same move before.
 func (l *Loader) empty(ctx context.Context, schema int64) error {
 	q := plain{l.conn}
 	tables, err := collect(ctx, q, one[string], l.dialect.described.tables)
@@ -133,8 +141,15 @@ func (l *Loader) empty(ctx context.Context, schema int64) error {
 	if err != nil {
 		return err
 	}
-	if number != schema {
+	if number > schema {
 		return fault.New(fault.Conflict, "the database is not empty (it has schema %d): nothing is overwritten; make a new one with createdb", number)
+	}
+	if l.mark != nil {
+		before, err := readMark(ctx, q, l.dialect)
+		if err != nil || before.State == move.Arriving && before.Other == l.mark.Other {
+			l.anew = true
+			return err
+		}
 	}
 	for _, name := range tables {
 		if filledByMigrations(name) {
@@ -165,6 +180,11 @@ func (l *Loader) begin(ctx context.Context) error {
 	}
 	if err := l.run(ctx, "BEGIN"); err != nil {
 		return err
+	}
+	if l.anew { // millions of rows
+		if err := l.run(ctx, "TRUNCATE "+identifiers(append(names(tables), "moves"))); err != nil {
+			return err
+		}
 	}
 	for _, t := range slices.Backward(tables) {
 		l.tables[t.Name] = t
@@ -311,6 +331,11 @@ func (l *Loader) finish(ctx context.Context, sequences map[string]int64) error {
 			return err
 		}
 	}
+	if l.mark != nil {
+		if err := writeMark(ctx, l.q, *l.mark); err != nil {
+			return err
+		}
+	}
 	if err := l.run(ctx, "COMMIT"); err != nil {
 		return err
 	}
@@ -326,7 +351,7 @@ func (l *Loader) finish(ctx context.Context, sequences map[string]int64) error {
 		return err
 	}
 	l.over = true
-	return sign(ctx, l.db, l.dialect, l.config.Version)
+	return sign(ctx, l.db, l.config.Version)
 }
 
 func (l *Loader) setSequences(ctx context.Context, sequences map[string]int64) error {

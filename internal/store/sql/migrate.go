@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	"embed"
 	"fmt"
-	"io/fs"
-	"path"
-	"strconv"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -39,11 +36,15 @@ func migrateTo(ctx context.Context, db *sql.DB, d dialect, number int64) error {
 }
 
 func provide(db *sql.DB, d dialect) (*goose.Provider, error) {
-	list, err := readMigrations(d)
+	list, err := readMigrations()
 	if err != nil {
 		return nil, err
 	}
-	options := []goose.ProviderOption{goose.WithGoMigrations(list...), goose.WithDisableGlobalRegistry(true)}
+	steps := make([]*goose.Migration, len(list))
+	for i, m := range list {
+		steps[i] = goose.NewGoMigration(m.Number, &goose.GoFunc{RunTx: runAll(statements(d.words.Replace(m.text)))}, nil)
+	}
+	options := []goose.ProviderOption{goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true)}
 	if d.postgres {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second, for five minutes
 		if err != nil {
@@ -52,29 +53,6 @@ func provide(db *sql.DB, d dialect) (*goose.Provider, error) {
 		options = append(options, goose.WithSessionLocker(locker))
 	}
 	return goose.NewProvider(d.goose, db, nil, options...)
-}
-
-// readMigrations turns the numbered files into steps in the dialect's words.
-func readMigrations(d dialect) ([]*goose.Migration, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	var list []*goose.Migration
-	for _, file := range files {
-		text, err := migrations.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		number, _, _ := strings.Cut(path.Base(file), "_")
-		version, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s has no number: %w", file, err)
-		}
-		up := &goose.GoFunc{RunTx: runAll(statements(d.words.Replace(string(text))))}
-		list = append(list, goose.NewGoMigration(version, up, nil))
-	}
-	return list, nil
 }
 
 func runAll(steps []string) func(context.Context, *sql.Tx) error {

@@ -34,7 +34,8 @@ var postgresDialect = dialect{
 	insert:     postgresInsert,
 	described: described{
 		tables: `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
-			AND left(c.relname, 6) <> 'goose_' ORDER BY c.oid`,
+			AND left(c.relname, 6) <> 'goose_' AND c.relname <> 'moves' ORDER BY c.oid`,
+		has:     `SELECT EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND c.relname = $1)`,
 		columns: `SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 ORDER BY ordinal_position`,
 		parents: `SELECT DISTINCT p.relname FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
 			WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace AND t.relname = $1 ORDER BY 1`,

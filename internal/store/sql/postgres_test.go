@@ -2,6 +2,7 @@ package sql
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -235,7 +236,7 @@ func TestServersShareADatabaseThatSaySo(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		check(t, stores[name].Claim(t.Context(), Claim{ID: name, Shared: true}))
 	}
-	for name, said := range map[string]string{"a's copy": "its data directory was copied", "alone": "another server uses this database"} {
+	for name, said := range map[string]string{"a's copy": "its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt", "alone": "another server uses this database"} {
 		claim := Claim{ID: "a", Shared: name != "alone"}
 		err := stores[name].Claim(t.Context(), claim)
 		wantKind(t, err, fault.Conflict)
@@ -296,6 +297,50 @@ func TestAClaimIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, first.renewClaim(t.Context()), fault.Conflict)
+}
+
+// Between the moment when a server opens the records and its claim, or while its claim is lost, somebody else may have them alone: then it must not go on
+// with what they were. A server that runs goes on when they were only expanded.
+func TestAClaimIsOfTheRecordsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	claim := Claim{ID: "b", Shared: true}
+	for name, c := range map[string]struct {
+		change   string
+		runs     bool // whether it had a claim before
+		goesOn   bool
+		mustTell string
+	}{
+		"moved, a start":     {change: "INSERT INTO moves (id, state, other, at) VALUES ('m', 'left', 'elsewhere', 1)", mustTell: "moved to elsewhere"},
+		"moved, a server":    {change: "INSERT INTO moves (id, state, other, at) VALUES ('m', 'left', 'elsewhere', 1)", runs: true, mustTell: "moved to elsewhere"},
+		"changed, a start":   {change: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", mustTell: "has schema 9999"},
+		"expanded, a server": {change: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", runs: true, goesOn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := Config{URL: postgres.migrated(t)}
+			s := openTest(t, config)
+			again := func() error { return s.Claim(t.Context(), claim) }
+			if c.runs {
+				check(t, again())
+				cut(t, s)
+				again = func() error { return s.renewClaim(t.Context()) }
+			}
+			check(t, alone(t.Context(), config, func(ctx context.Context, q querier) error {
+				_, err := q.exec(ctx, c.change)
+				return err
+			}))
+			err := again()
+			if c.goesOn {
+				check(t, err)
+				return
+			}
+			wantKind(t, err, fault.Conflict)
+			if said := fault.Detail(err); !strings.Contains(said, c.mustTell) {
+				t.Errorf("it is told: %s", said)
+			}
+			check(t, alone(t.Context(), config, func(context.Context, querier) error { return nil })) // it holds nothing
+		})
+	}
 }
 
 // cut ends the session that holds the store's claim, as a restart of the database does.

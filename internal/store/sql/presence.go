@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
+	pcp "github.com/tutti-project/tutti/internal/wire"
 )
 
 // Presence is who is connected to which server.
@@ -105,10 +106,23 @@ func (s *Presence) Tallies(ctx context.Context) (all map[string]broker.Tally, ne
 	return all, newest, explain(err, "count who is connected")
 }
 
+// Seat implements broker.Roster.
+func (s *Presence) Seat(ctx context.Context, uri pcp.URI) (seat broker.Seat, ok bool, err error) {
+	all, err := s.seats(ctx, "uri = $1", uri)
+	if err != nil || len(all) == 0 {
+		return seat, false, explain(err, "read whether %s is connected", uri)
+	}
+	return all[0], true, nil
+}
+
 // Seats implements broker.Roster.
 func (s *Presence) Seats(ctx context.Context, server string) ([]broker.Seat, error) {
-	all, err := collect(ctx, s.reads, func(row scanner) (p broker.Seat, err error) {
-		return p, row.Scan(&p.URI, &p.Server, &p.Number, &p.Certname, &p.Party, &p.Version, &p.Agent, &p.Remote, at(&p.Since), at(&p.Superseded))
-	}, `SELECT uri, server, session, certname, party, version, agent, remote, since, superseded FROM presence WHERE server = $1 ORDER BY uri`, server)
+	all, err := s.seats(ctx, "server = $1", server)
 	return all, explain(err, "read who is connected")
+}
+
+func (s *Presence) seats(ctx context.Context, which string, arg any) ([]broker.Seat, error) {
+	return collect(ctx, s.reads, func(row scanner) (p broker.Seat, err error) {
+		return p, row.Scan(&p.URI, &p.Server, &p.Number, &p.Certname, &p.Party, &p.Version, &p.Agent, &p.Remote, at(&p.Since), at(&p.Superseded))
+	}, `SELECT uri, server, session, certname, party, version, agent, remote, since, superseded FROM presence WHERE `+which+` ORDER BY uri`, arg)
 }

@@ -217,8 +217,8 @@ func textOrNone(v any, there bool) (string, error) {
 func (s *Queue) ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
-			WHERE state = 'leased' AND (leased_until <= $1 OR leased_by = $2 AND $2 <> '')
-			ORDER BY certname, environment, version, id DESC`+s.dialect.skipLocked, micros(now), worker)
+			WHERE state = 'leased' AND (leased_until <= $1 OR leased_until > $3 OR leased_by = $2 AND $2 <> '')
+			ORDER BY certname, environment, version, id DESC`+s.dialect.skipLocked, micros(now), worker, micros(now.Add(compile.LongestLease)))
 		if err != nil {
 			return err
 		}

@@ -25,19 +25,26 @@ func schemaOf(ctx context.Context, q querier, tables []string) (number int64, wr
 }
 
 // newestSchema is the number of the last migration of this program.
-func newestSchema(d dialect) (int64, error) {
-	list, err := readMigrations(d)
+func newestSchema() (int64, error) {
+	list, err := readMigrations()
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	return list[len(list)-1].Version, nil
+	return list[len(list)-1].Number, nil
 }
 
 // examine looks at a database that is about to be migrated. It returns the number of its schema,
 // 0 for a fresh one, and whether it is behind this program; Conflict when it is ahead: an
-// older program would write what a newer one understands differently.
-func examine(ctx context.Context, db *sql.DB, d dialect) (number int64, behind bool, err error) {
-	q := plain{db}
+// older program would write what a newer one understands differently. Conflict, too, when its records moved.
+func examine(ctx context.Context, q querier, d dialect) (number int64, behind bool, err error) {
+	number, behind, err = examineWith(ctx, q, d)
+	if err == nil && number > 0 {
+		err = refuseMoved(ctx, q, d)
+	}
+	return number, behind, err
+}
+
+func examineWith(ctx context.Context, q querier, d dialect) (number int64, behind bool, err error) {
 	tables, err := collect(ctx, q, one[string], d.described.tables)
 	if err != nil || len(tables) == 0 {
 		return 0, false, err
@@ -46,12 +53,16 @@ func examine(ctx context.Context, db *sql.DB, d dialect) (number int64, behind b
 	if err != nil {
 		return 0, false, err
 	}
-	newest, err := newestSchema(d)
+	newest, err := newestSchema()
 	if err == nil && number > newest {
-		err = fault.New(fault.Conflict, "the database has schema %d, and this program knows schemas up to %d: use %s; docs/backup.md says how to go back",
-			number, newest, versionOf(writer))
+		err = tooNew(number, newest, writer)
 	}
 	return number, number < newest, err
+}
+
+func tooNew(number, newest int64, writer string) error {
+	return fault.New(fault.Conflict, "the database has schema %d, and this program knows schemas up to %d: use %s; docs/backup.md says how to go back",
+		number, newest, versionOf(writer))
 }
 
 // versionOf names the program that has a schema.
@@ -63,8 +74,8 @@ func versionOf(writer string) string {
 }
 
 // sign notes that this version of the program has the newest schema.
-func sign(ctx context.Context, db *sql.DB, d dialect, version string) error {
-	newest, err := newestSchema(d)
+func sign(ctx context.Context, db *sql.DB, version string) error {
+	newest, err := newestSchema()
 	if err != nil {
 		return err
 	}
@@ -78,7 +89,7 @@ func sign(ctx context.Context, db *sql.DB, d dialect, version string) error {
 
 // bringUp brings the schema up to date. Of a SQLite file a copy is kept first, for the way back.
 func (s *Store) bringUp(ctx context.Context, db *sql.DB, d dialect, config Config) error {
-	number, behind, err := examine(ctx, db, d)
+	number, behind, err := examine(ctx, plain{db}, d)
 	if err != nil {
 		return err
 	}
@@ -88,8 +99,21 @@ func (s *Store) bringUp(ctx context.Context, db *sql.DB, d dialect, config Confi
 		}
 		s.log.InfoContext(ctx, "a copy of the database is kept before its schema changes", "schema", number, "copy", s.file.copyOf(number))
 	}
+	if behind && number > 0 && d.postgres {
+		list, err := readMigrations()
+		if err != nil {
+			return err
+		}
+		if contracts(following(number, list)) {
+			conn, err := s.alone(ctx, db, d)
+			if err != nil {
+				return err
+			}
+			defer letGo(ctx, conn)
+		}
+	}
 	if err := migrate(ctx, db, d); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	return sign(ctx, db, d, config.Version)
+	return sign(ctx, db, config.Version)
 }

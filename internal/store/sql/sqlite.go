@@ -27,7 +27,9 @@ var sqliteDialect = dialect{
 	fence:  "SELECT token FROM leases WHERE name = $1 AND holder = $2 AND token = $3",
 	insert: sqliteInsert,
 	described: described{
-		tables:   "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_' ORDER BY rowid",
+		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_'
+			AND name <> 'moves' ORDER BY rowid`,
+		has:      "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1)",
 		columns:  "SELECT name, type FROM pragma_table_info($1) ORDER BY cid",
 		parents:  `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`,
 		indexes:  "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid",

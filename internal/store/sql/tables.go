@@ -12,7 +12,8 @@ import (
 // described is how a dialect is asked for its tables; each statement gives the columns that
 // its name says.
 type described struct {
-	tables   string // name
+	tables   string // name; without the one of moves, which says something of the database itself
+	has      string // whether there is a table $1
 	columns  string // name, type of the table ?
 	parents  string // names of tables that the table ? refers to
 	indexes  string // name, statement that makes it; without those of constraints
@@ -44,7 +45,7 @@ func kindOf(word string) (columnKind, error) {
 	return 0, fmt.Errorf("a column has the type %q, which the other database does not have", word)
 }
 
-// readTables lists every table but those of the migrations' tool; one that refers to another
+// readTables lists every table but those of the migrations' tool and of moves; one that refers to another
 // comes behind it.
 func readTables(ctx context.Context, q querier, d dialect) ([]schemaTable, error) {
 	names, err := collect(ctx, q, one[string], d.described.tables)

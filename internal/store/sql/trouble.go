@@ -41,6 +41,12 @@ func (s *Store) TryWrite(ctx context.Context) error {
 	return explain(err, "try a write")
 }
 
+// Reach asks the database whether it is there.
+func (s *Store) Reach(ctx context.Context) error {
+	_, err := one[int64](s.reads.row(ctx, "SELECT 1"))
+	return explain(err, "ask the database")
+}
+
 // note remembers how a write went. What its caller got wrong says nothing about the disk.
 func (g *guard) note(err error) {
 	if err == nil {

@@ -169,7 +169,7 @@ func (f *sqliteFile) giveUp(ctx context.Context, db *sql.DB) {
 	_ = f.say(word, f.use+1)
 }
 
-// Accept makes a database file usable again that was exchanged, or copied without its log,
+// Accept makes a database file usable again that was exchanged, or copied without its log, or whose records moved away,
 // when somebody wants it as it is. Internal when it is damaged.
 func Accept(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
@@ -191,6 +191,9 @@ func Accept(ctx context.Context, path string) error {
 	result, err := one[string](db.QueryRowContext(ctx, "PRAGMA integrity_check(1)"))
 	if err == nil && result != "ok" {
 		err = fault.New(fault.Internal, "%s is damaged (%s): restore a backup", path, result)
+	}
+	if err == nil {
+		err = acceptMoved(ctx, plain{db}, sqliteDialect)
 	}
 	if err != nil {
 		return explain(errors.Join(err, db.Close()), "look at the database")

@@ -105,7 +105,7 @@ export function Answers({ call, stop }: { call: Standing; stop: () => void }) {
           <Text size="sm">{shown === 'failed' ? 'All that have answered are ok.' : 'No answer is like that.'}</Text>
         )}
         {seen.slice(0, most).map((g) => (
-          <Group1 key={`${g.state} ${g.nodes[0]}`} g={g} action={call.action} />
+          <OneAnswer key={`${g.state} ${g.nodes[0]}`} g={g} action={call.action} />
         ))}
         {seen.length > most && <Text size="sm">and {many(seen.length - most, 'other answer')}</Text>}
         <Whisper text={text} />
@@ -115,7 +115,7 @@ export function Answers({ call, stop }: { call: Standing; stop: () => void }) {
 }
 
 /** The same answer of some nodes. */
-function Group1({ g, action }: { g: Same; action?: Action }) {
+function OneAnswer({ g, action }: { g: Same; action?: Action }) {
   return (
     <section className="card" aria-label={`Answer of ${g.nodes[0]}`}>
       <Group gap="xs" align="flex-start">

@@ -31,7 +31,7 @@ it('sums are those of the command line', () => {
   expect(of({ function: 'summary', field: 's', format: '%s: %d' })).toEqual(['x: 2', 'y: 1']);
   expect(of({ function: 'boolean_summary', field: 'up', labels: { true: 'up', false: 'down' } })).toEqual([
     'down = 2',
-    'up = 1',
+    '  up = 1',
   ]);
   expect(of({ function: 'average', field: 'n' })).toEqual(['Average: 2.333']);
   expect(of({ function: 'sum', field: 'n', format: '%d in all' })).toEqual(['7 in all']);

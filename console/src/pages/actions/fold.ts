@@ -91,14 +91,15 @@ export function summed(sum: ActionSum, groups: Iterable<Same>): string[] {
       if (typeof value === 'number') numbers.push([value, g.nodes.length]);
     } else if (sum.function !== 'boolean_summary' || typeof value === 'boolean') {
       const name = textOf(value);
-      const label = sum.function === 'boolean_summary' ? (sum.labels?.[name] ?? name) : name;
+      const label = sum.function === 'boolean_summary' ? sum.labels?.[name] || name : name;
       values.set(label, (values.get(label) ?? 0) + g.nodes.length);
     }
   }
   if (!numeric.includes(sum.function)) {
+    const widest = [...values.keys()].reduce((most, value) => Math.max(most, Math.min(value.length, 80)), 0);
     return [...values]
       .toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-      .map(([value, n]) => (sum.format ? printed(sum.format, value, n) : `${value} = ${n}`));
+      .map(([value, n]) => (sum.format ? printed(sum.format, value, n) : `${value.padStart(widest)} = ${n}`));
   }
   if (numbers.length === 0) return [];
   const total = numbers.reduce((t, [n, times]) => t + n * times, 0);

@@ -5,12 +5,10 @@ import { useGo } from '../../routes/router';
 import { Text, TextInput } from '../../ui/kit';
 import { ActDialog, Coming } from '../../ui/parts';
 import { commandLine, count, flags, many } from '../../ui/words';
+import { useSure } from '../order/sure';
 import { signOf } from './Difference';
 import { subjectOf } from './kinds';
 import { atOnce, flagsOf, isWhole, optionsOf, Plan, takenBy, WavesForm, type Going } from './waves';
-
-/** Above so many nodes the person types the number. */
-const threshold = 50;
 
 /** Asks what would happen, some time after the last change of the form: the answer is shown before the act. */
 function usePlan(wanted: string, whole: boolean, ask: (wanted: string) => void) {
@@ -33,9 +31,8 @@ function Frame(props: {
   current: boolean; // the plan is that of the form
   children: ReactNode;
 }) {
-  const [typed, setTyped] = useState('');
   const nodes = props.plan ? takenBy(props.plan) : 0;
-  const large = nodes > threshold;
+  const { sure, field } = useSure(nodes);
   return (
     <ActDialog
       title={props.title}
@@ -45,18 +42,12 @@ function Frame(props: {
       word={props.plan ? `${props.word} ${many(nodes, 'node')}` : props.word}
       busy={props.busy}
       error={props.error}
-      blocked={!props.current || nodes === 0 || (large && typed !== String(nodes))}
+      blocked={!props.current || nodes === 0 || !sure}
       line={props.line}
     >
       {props.children}
       {props.plan ? <Plan plan={props.plan} /> : !props.error && <Coming lines={2} />}
-      {large && (
-        <TextInput
-          label={`Type the number of nodes, ${nodes}`}
-          value={typed}
-          onChange={(e) => setTyped(e.currentTarget.value.trim())}
-        />
-      )}
+      {field}
     </ActDialog>
   );
 }

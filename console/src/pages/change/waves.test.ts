@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { atOnce, flagsOf, isWhole, optionsOf } from './waves';
+import { atOnce, flagsOf, isWhole, named, optionsOf } from './waves';
 
 test('the form asks the API and the command line for the same', () => {
   const going = {
@@ -31,4 +31,21 @@ test('no failure is borne unless one says so, and no bound is said', () => {
   expect(optionsOf({ ...atOnce, failures: '' }).max_failures).toBeUndefined();
   expect(flagsOf({ ...atOnce, failures: '' })).toEqual(['--max-failures', 'none']);
   expect(isWhole({ ...atOnce, failures: 'many' })).toBe(false);
+});
+
+test('the nodes of a small wave are named, and the first of one that is drawn', () => {
+  const wave = (size: string, nodes: number) => ({
+    number: 1,
+    size,
+    nodes,
+    round: 1,
+    state: 'waiting',
+    first: ['a', 'b', 'c', 'd', 'e'].slice(0, nodes),
+  });
+  expect(named(wave('1', 1))).toBe(': a');
+  expect(named(wave('@canary', 3))).toBe(': a, b, c');
+  expect(named(wave('10', 10))).toBe(': a, b, c and 7 more');
+  expect(named(wave('5', 5))).toBe(': a, b, c and 2 more');
+  expect(named(wave('rest', 10))).toBe('');
+  expect(named({ ...wave('10', 10), first: undefined })).toBe('');
 });

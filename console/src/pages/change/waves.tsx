@@ -1,4 +1,4 @@
-import type { ReleaseOptions, ReleaseReport } from '../../api/client';
+import type { ReleaseOptions, ReleaseReport, ReleaseWave } from '../../api/client';
 import { Choice } from '../../ui/filters';
 import { Checkbox, SimpleGrid, Stack, Text, TextInput } from '../../ui/kit';
 import { State } from '../../ui/parts';
@@ -63,7 +63,7 @@ export function WavesForm({ going, set }: { going: Going; set: (change: Partial<
     <Stack gap="xs">
       <TextInput
         label="Waves"
-        description="Shares, numbers, @groups and rest, such as 1%, 10%, rest; empty: all at once"
+        description="Shares and numbers (their nodes are drawn by name), @groups, rest; empty: all at once"
         placeholder="1%, 10%, rest"
         value={going.waves}
         onChange={(e) => set({ waves: e.currentTarget.value })}
@@ -122,6 +122,15 @@ export function takenBy(plan: ReleaseReport): number {
   return (plan.waves ?? []).reduce((n, w) => n + w.nodes, 0);
 }
 
+/** The nodes of a small wave; of a larger one whose nodes are drawn, the first. */
+export function named(w: ReleaseWave): string {
+  const first = w.first ?? [];
+  const more = w.nodes - 3;
+  if (first.length === 0 || (more > 0 && (w.size === 'rest' || w.size.startsWith('@')))) return '';
+  if (more > 0 && first.length > 3) return `: ${first.slice(0, 3).join(', ')} and ${count(more)} more`;
+  return `: ${first.join(', ')}`;
+}
+
 /** What would happen, before it does. */
 export function Plan({ plan }: { plan: ReleaseReport }) {
   const waves = plan.waves ?? [];
@@ -136,6 +145,7 @@ export function Plan({ plan }: { plan: ReleaseReport }) {
       {waves.map((w) => (
         <Text size="sm" key={w.number}>
           wave {w.number} ({w.size}): {many(w.nodes, 'node')}
+          {named(w)}
         </Text>
       ))}
       {(plan.already ?? 0) > 0 && (

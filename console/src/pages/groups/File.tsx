@@ -1,24 +1,12 @@
 import { useState } from 'react';
-import type { Group as NodeGroup, GroupApplyResponse, GroupDifference, GroupSpec } from '../../api/client';
+import type { Group as NodeGroup, GroupApplyResponse, GroupDifference } from '../../api/client';
 import { useAct, useAsk } from '../../data/query';
 import { useMay } from '../../data/session';
-import { Button, Group, Stack, Text, Textarea } from '../../ui/kit';
-import { ActButton, CommandLine, Failure, State } from '../../ui/parts';
+import { Group, Stack, Text } from '../../ui/kit';
+import { ActButton, CommandLine, Failure, Lines, saveAs, State } from '../../ui/parts';
 import { commandLine, many, visible } from '../../ui/words';
 import { touched } from './Form';
-import { exported } from './spec';
-
-/** What a text describes, or why it cannot be read. */
-function groupsIn(text: string): { groups: GroupSpec[]; wrong: string } {
-  try {
-    const file = JSON.parse(text) as { groups?: unknown };
-    if (Array.isArray(file?.groups)) return { groups: file.groups as GroupSpec[], wrong: '' };
-    return { groups: [], wrong: 'It has no list “groups”: {"groups": [{"name": "Web servers", …}]}.' };
-  } catch (cause) {
-    const yaml = /^\s*groups:/.test(text) ? ' YAML is read by the command line: tutti group apply -f FILE.' : '';
-    return { groups: [], wrong: `It is no JSON: ${(cause as Error).message}.${yaml}` };
-  }
-}
+import { exported, groupsIn, heldBack } from './spec';
 
 /** All groups as a file: to be kept, and to be applied. */
 export default function File() {
@@ -29,7 +17,11 @@ export default function File() {
   const apply = useAct('group.apply', [...touched]);
   const [shown, setShown] = useState<GroupApplyResponse>();
   const { groups, wrong } = groupsIn(text);
-  const defect = (asked.data?.items ?? []).find((g) => g.defect);
+  const now = asked.data?.items ?? [];
+  const defect = now.find((g) => g.defect);
+  const held = defect
+    ? `The group ${defect.name} cannot be used as it is stored: mend or delete it first.`
+    : heldBack(now);
   const change = (next: string) => {
     setText(next);
     setShown(undefined); // what was shown is of another text
@@ -47,32 +39,29 @@ export default function File() {
         </Text>
         <Group gap="xs">
           <ActButton
-            may={asked.data !== undefined && !defect}
-            why={defect ? `The group ${defect.name} cannot be used as it is stored: mend or delete it first.` : ''}
+            may={asked.data !== undefined && !held}
+            why={held}
             variant="default"
-            onClick={() => save(asked.data?.items ?? [])}
+            onClick={() => saveAs('groups.json', `${textOf(now)}\n`, 'application/json')}
           >
             Save as groups.json
           </ActButton>
-          <Button
-            size="xs"
+          <ActButton
+            may={asked.data !== undefined && !held}
+            why={held}
             variant="default"
-            disabled={!asked.data || defect !== undefined}
-            onClick={() => change(JSON.stringify({ groups: (asked.data?.items ?? []).map(exported) }, null, 2))}
+            onClick={() => change(textOf(now))}
           >
             Begin with the groups of now
-          </Button>
+          </ActButton>
         </Group>
         {asked.error && <Failure error={asked.error} again={() => void asked.refetch()} />}
-        <Textarea
+        <Lines
           label="What the groups are to be"
           description="JSON, as tutti group export -o json writes it"
-          autosize
-          minRows={6}
-          maxRows={18}
-          classNames={{ input: 'mono' }}
+          rows={[6, 18]}
           value={text}
-          onChange={(e) => change(e.currentTarget.value)}
+          set={change}
         />
         {text && wrong && (
           <Text size="sm" className="many-bad" role="alert">
@@ -107,15 +96,7 @@ export default function File() {
   );
 }
 
-function save(groups: NodeGroup[]) {
-  const text = JSON.stringify({ groups: groups.map(exported) }, null, 2);
-  const address = URL.createObjectURL(new Blob([text, '\n'], { type: 'application/json' }));
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = 'groups.json';
-  link.click();
-  URL.revokeObjectURL(address);
-}
+const textOf = (groups: NodeGroup[]) => JSON.stringify({ groups: groups.map(exported) }, null, 2);
 
 const difference = (d: GroupDifference) =>
   visible(!d.old ? (d.new ?? '') : !d.new ? `${d.old} → (nothing)` : `${d.old} → ${d.new}`);

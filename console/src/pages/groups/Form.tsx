@@ -4,9 +4,9 @@ import { useAct, useAsk } from '../../data/query';
 import { mayDo, useSession } from '../../data/session';
 import { groupAddress, useGo } from '../../routes/router';
 import { Choice } from '../../ui/filters';
-import { ActionIcon, Button, Checkbox, Group, Stack, Text, Textarea, TextInput } from '../../ui/kit';
-import { ActDialog } from '../../ui/parts';
-import { commandLine } from '../../ui/words';
+import { ActionIcon, Button, Checkbox, Group, Stack, Text, TextInput } from '../../ui/kit';
+import { ActDialog, Lines } from '../../ui/parts';
+import { commandLine, listed } from '../../ui/words';
 import { amiss, below, blank, draftOf, flagsBetween, isRoot, specOf, type Draft, type Pair } from './spec';
 
 /** What is asked again when groups changed. */
@@ -19,16 +19,11 @@ export const touched = [
   'node.summary',
 ] as const;
 
-const lines = (text: string) =>
-  text
-    .split(/[\n,]+/)
-    .map((line) => line.trim())
-    .filter(Boolean);
-
 /** The form of a group: a new one, or one that is there. */
 export function GroupForm(props: { g?: NodeGroup; groups: NodeGroup[]; parent?: string; close: () => void }) {
-  const { g, groups, close } = props;
+  const { groups, close } = props;
   const go = useGo();
+  const [g] = useState(props.g); // as it was when the form was opened: the page asks for it anew behind the form
   const [before] = useState<Draft>(() => (g ? draftOf(g) : blank));
   const [draft, setDraft] = useState<Draft>(() => ({ ...before, parent: before.parent || (props.parent ?? '') }));
   // What is typed stays as it is typed: lists are made of it when they are sent.
@@ -39,7 +34,7 @@ export function GroupForm(props: { g?: NodeGroup; groups: NodeGroup[]; parent?: 
   const set = (change: Partial<Draft>) => setDraft((d) => ({ ...d, ...change }));
   const root = g !== undefined && isRoot(g);
   const left = g ? new Set([g.id, ...below(groups, g.id).map((one) => one.id)]) : new Set<string>();
-  const asked = { ...draft, name: draft.name.trim(), nodes: lines(nodes), classes: lines(classes) };
+  const asked = { ...draft, name: draft.name.trim(), nodes: listed(nodes), classes: listed(classes) };
   const wrong = amiss(asked);
   const same = g !== undefined && flagsBetween(before, asked).length === 0;
   const act = () => {
@@ -88,27 +83,21 @@ export function GroupForm(props: { g?: NodeGroup; groups: NodeGroup[]; parent?: 
       />
       {!root && (
         <>
-          <Textarea
+          <Lines
             label="Rule"
             description={
               'Which nodes: facts.os.family = "Debian" and not name ~ "^db". Empty: only those that are pinned'
             }
-            autosize
-            minRows={2}
-            maxRows={10}
-            classNames={{ input: 'mono' }}
+            rows={[2, 10]}
             value={draft.rule}
-            onChange={(e) => set({ rule: e.currentTarget.value })}
+            set={(text) => set({ rule: text })}
           />
-          <Textarea
+          <Lines
             label="Pinned nodes"
             description="In the group whatever the rule says; one a line"
-            autosize
-            minRows={1}
-            maxRows={8}
-            classNames={{ input: 'mono' }}
+            rows={[1, 8]}
             value={nodes}
-            onChange={(e) => setNodes(e.currentTarget.value)}
+            set={setNodes}
           />
         </>
       )}
@@ -118,16 +107,7 @@ export function GroupForm(props: { g?: NodeGroup; groups: NodeGroup[]; parent?: 
         checked={draft.decides}
         onChange={(e) => set({ decides: e.currentTarget.checked })}
       />
-      <Textarea
-        label="Classes"
-        description="One a line"
-        autosize
-        minRows={1}
-        maxRows={8}
-        classNames={{ input: 'mono' }}
-        value={classes}
-        onChange={(e) => setClasses(e.currentTarget.value)}
-      />
+      <Lines label="Classes" description="One a line" rows={[1, 8]} value={classes} set={setClasses} />
       <Pairs
         title="Parameters of these classes"
         add="Add a parameter"
@@ -211,16 +191,13 @@ function Pairs(props: {
               value={r.name}
               onChange={(e) => change(i, { name: e.currentTarget.value.trim() })}
             />
-            <Textarea
+            <Lines
               aria-label={`Value of ${r.name || props.name}`}
               placeholder="text or JSON"
-              autosize
-              minRows={1}
-              maxRows={6}
+              rows={[1, 6]}
               style={{ flex: 4, minWidth: 0 }}
-              classNames={{ input: 'mono' }}
               value={r.value}
-              onChange={(e) => change(i, { value: e.currentTarget.value })}
+              set={(text) => change(i, { value: text })}
             />
             <ActionIcon
               variant="default"

@@ -62,7 +62,7 @@ const columns = (closed: ReadonlySet<string>, toggle: (id: string) => void): Col
   {
     key: 'environment',
     title: 'Environment',
-    width: 'minmax(100px, 1fr)',
+    width: 'minmax(130px, 1fr)',
     from: 600,
     cell: ({ g }) => environmentOf(g) || '–',
   },
@@ -124,6 +124,7 @@ export default function Tree() {
     });
   return (
     <>
+      {asked.error && <Failure error={asked.error} again={() => void asked.refetch()} />}
       <Group>
         <ActButton {...may} onClick={() => setMakes(true)}>
           New group…

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Group } from '../../api/client';
-import { amiss, bends, below, blank, draftOf, exported, flagsBetween, read, specOf, typed } from './spec';
+import { amiss, below, blank, draftOf, exported, flagsBetween, groupsIn, heldBack, read, specOf, typed } from './spec';
 
 const web: Group = {
   id: '1',
@@ -70,9 +70,18 @@ it('what does not hold together is said before it is sent', () => {
   expect(amiss(draftOf(web))).toBe('');
 });
 
+it('a file is a list of groups, without numbers that a browser would change', () => {
+  expect(groupsIn('{"groups": [{"name": "Web"}]}')).toEqual({ groups: [{ name: 'Web' }], wrong: '' });
+  expect(groupsIn('[]').wrong).toContain('no list');
+  expect(groupsIn('groups:\n- name: Web').wrong).toContain('YAML is read by the command line');
+  const large = '{"groups": [{"name": "Web", "data": {"app": {"serial": 12345678901234567890}}}]}';
+  expect(groupsIn(large).wrong).toContain('Web has a number');
+});
+
 it('numbers that a browser would change are known', () => {
-  expect(bends({ a: [{ b: JSON.parse('12345678901234567890') }] })).toBe(true);
-  expect(bends(web)).toBe(false);
+  const large = JSON.parse('12345678901234567890') as number;
+  expect(heldBack([web, { ...web, classes: { a: { b: [{ c: large }] } } }])).toContain('Web has a number');
+  expect(heldBack([web])).toBe('');
 });
 
 it('the root has no parent and no rule to be chosen', () => {

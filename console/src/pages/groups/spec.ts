@@ -58,9 +58,29 @@ function isJSON(text: string): boolean {
 }
 
 /** Whether a value has a number that a browser would write back as another one. */
-export function bends(value: unknown): boolean {
+function bends(value: unknown): boolean {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(bends);
+}
+
+/** Why a browser must not write a group back; empty: it may. */
+export function heldBack(groups: Pick<GroupSpec, 'name' | 'classes' | 'variables' | 'data'>[]): string {
+  const held = groups.find((g) => bends([g.classes, g.variables, g.data]));
+  return held ? `${held.name} has a number that a browser cannot hold: use the command line.` : '';
+}
+
+/** The groups that a text describes, or why it cannot be read. */
+export function groupsIn(text: string): { groups: GroupSpec[]; wrong: string } {
+  try {
+    const file = JSON.parse(text) as { groups?: unknown };
+    if (!Array.isArray(file?.groups))
+      return { groups: [], wrong: 'It has no list “groups”: {"groups": [{"name": "Web servers", …}]}.' };
+    const groups = file.groups as GroupSpec[];
+    return { groups, wrong: heldBack(groups.filter((g) => typeof g === 'object' && g !== null)) };
+  } catch (cause) {
+    const yaml = /^\s*groups:/.test(text) ? ' YAML is read by the command line: tutti group apply -f FILE.' : '';
+    return { groups: [], wrong: `It is no JSON: ${(cause as Error).message}.${yaml}` };
+  }
 }
 
 const pairs = (values: Values | undefined, prefix = ''): Pair[] =>

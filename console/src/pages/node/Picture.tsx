@@ -5,11 +5,11 @@ import { DataTable, type Column } from '../../ui/DataTable';
 import { Graph } from '../../ui/Graph';
 import { Button, Checkbox, Group, Stack, Text } from '../../ui/kit';
 import { Coming, CommandLine, Empty, Failure, Place, State } from '../../ui/parts';
-import { commandLine, count, flags, many, visible } from '../../ui/words';
+import { commandLine, count, flags, visible } from '../../ui/words';
 import { CodeAt } from '../change/CodeAt';
 
 /** How many resources of a class are in which state, in words. */
-export function countsOf(box: ResourceBox): string {
+function countsOf(box: ResourceBox): string {
   return Object.entries(box.counts ?? {})
     .toSorted(([a], [b]) => a.localeCompare(b))
     .map(([state, n]) => `${count(n)} ${state || 'in it'}`)
@@ -151,7 +151,7 @@ function Drawn(props: { graph: ResourceGraph; opened: string[]; environment?: st
     return [
       `${visible(b.name)}, ${stateText(b)}`,
       waits.length > 0 && `waits for ${waits.slice(0, 5).map(visible).join(', ')}`,
-      holds.length > 0 && `${many(holds.length, 'box').replace('boxs', 'boxes')} behind it`,
+      holds.length > 0 && `${holds.length === 1 ? '1 box' : `${count(holds.length)} boxes`} behind it`,
     ]
       .filter(Boolean)
       .join('; ');

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Choice } from '../../ui/filters';
 import { Checkbox, PasswordInput, Stack, Textarea, TextInput } from '../../ui/kit';
+import { Lines } from '../../ui/parts';
 import { visible } from '../../ui/words';
 import { misfit, type Field } from '../tasks/types';
 
@@ -93,16 +94,7 @@ function OneInput({ input: i, text, give }: { input: Input; text?: string; give:
       );
     case 'json':
       return (
-        <Textarea
-          {...common}
-          placeholder={common.placeholder ?? 'JSON'}
-          autosize
-          minRows={1}
-          maxRows={12}
-          classNames={{ input: 'mono' }}
-          value={text ?? ''}
-          onChange={(e) => typed(e.currentTarget.value)}
-        />
+        <Lines {...common} placeholder={common.placeholder ?? 'JSON'} rows={[1, 12]} value={text ?? ''} set={typed} />
       );
     case 'number':
       return (

@@ -5,9 +5,7 @@ import { useGo } from '../../routes/router';
 import { Checkbox, Group, Text, TextInput } from '../../ui/kit';
 import { ActDialog, Coming } from '../../ui/parts';
 import { commandLine, count, many } from '../../ui/words';
-
-/** Above so many nodes the person types the number. */
-export const threshold = 50;
+import { useSure } from './sure';
 
 interface Orders {
   'job.puppet': JobPuppetRequest;
@@ -34,7 +32,6 @@ export function OrderDialog<N extends keyof Orders>(props: {
   const [wait, setWait] = useState(false);
   const [skip, setSkip] = useState(false);
   const [why, setWhy] = useState('');
-  const [typed, setTyped] = useState('');
   const [atOnce, setAtOnce] = useState('');
   const [budget, setBudget] = useState('');
   const plan = useAct(operation);
@@ -48,7 +45,7 @@ export function OrderDialog<N extends keyof Orders>(props: {
   const offline = found?.offline ?? [];
   const denied = found?.denied ?? [];
   const refused = denied.length + (found?.denied_unseen ?? 0);
-  const large = (found?.nodes ?? 0) > threshold;
+  const { sure, field } = useSure(found?.nodes ?? 0);
   const numbers = /^\d*$/;
   const act = () =>
     order.mutate(
@@ -74,12 +71,7 @@ export function OrderDialog<N extends keyof Orders>(props: {
       busy={order.isPending}
       error={order.error ?? plan.error}
       blocked={
-        !found ||
-        found.nodes === 0 ||
-        (refused > 0 && !skip) ||
-        !numbers.test(atOnce) ||
-        !numbers.test(budget) ||
-        (large && typed !== String(found.nodes))
+        !found || found.nodes === 0 || (refused > 0 && !skip) || !numbers.test(atOnce) || !numbers.test(budget) || !sure
       }
       line={commandLine(
         ...props.words,
@@ -142,13 +134,7 @@ export function OrderDialog<N extends keyof Orders>(props: {
         value={why}
         onChange={(e) => setWhy(e.currentTarget.value)}
       />
-      {large && (
-        <TextInput
-          label={`Type the number of nodes, ${found?.nodes}`}
-          value={typed}
-          onChange={(e) => setTyped(e.currentTarget.value.trim())}
-        />
-      )}
+      {field}
     </ActDialog>
   );
 }

@@ -21,6 +21,12 @@ it('so is that of an action', () => {
   });
 });
 
+it('it means no node that was left out, and changes nothing if the job did not', () => {
+  const order = { task: 'status', parameters: {} };
+  const form = formOf(job({ order, noop: true, targets: { nodes: ['a', 'b', 'c'], exclude: ['b'] } }));
+  expect(form?.search).toEqual({ by: 'nodes', nodes: 'a, c', noop: 'yes' });
+});
+
 it('other jobs have no form, and some nodes cannot be named by one', () => {
   expect(formOf(job({ kind: 'puppet', order: {} }))).toBeUndefined();
   const order = { task: 'status', parameters: {} };

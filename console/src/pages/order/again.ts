@@ -1,5 +1,6 @@
 import type { Job, JobTargets } from '../../api/client';
 import { actionAddress, taskAddress } from '../../routes/router';
+import { isQuery } from '../queries/complete';
 import type { Form } from './form';
 
 const hidden = '(hidden)';
@@ -9,18 +10,16 @@ const typed = (value: unknown) => (typeof value === 'string' ? value : JSON.stri
 
 /** The nodes of an order, as an address names them; undefined: it cannot name these. */
 function nodesOf(t: JobTargets): Form | undefined {
-  const exclude = t.exclude?.join(',');
+  const without = t.exclude ?? [];
+  const exclude = without.join(',') || undefined;
   if (t.filter || t.limit || t.app) return undefined;
   const ways = [t.all, t.group, t.query, (t.nodes ?? []).length > 0].filter(Boolean).length;
   if (ways !== 1) return undefined;
   if (t.all) return { by: 'all', exclude };
   if (t.group) return { by: 'group', group: t.group, exclude };
   // A condition and a query are asked for in two places of the form; a query names what it asks for.
-  if (t.query)
-    return /^\s*(?:\w+\s*[[{]|\[)/.test(t.query)
-      ? { by: 'query', query: t.query, exclude }
-      : { where: t.query, exclude };
-  return { by: 'nodes', nodes: t.nodes!.join(', ') };
+  if (t.query) return isQuery(t.query) ? { by: 'query', query: t.query, exclude } : { where: t.query, exclude };
+  return { by: 'nodes', nodes: t.nodes!.filter((name) => !without.includes(name)).join(', ') };
 }
 
 /** The form that a job of a task or an action came from, filled in; secrets are to be given again. Undefined: it has none. */
@@ -41,7 +40,7 @@ export function formOf(job: Job): { to: string; search: Form } | undefined {
   };
   if (job.kind === 'task' && typeof order.task === 'string') {
     const environment = job.environment === 'production' ? undefined : job.environment;
-    return { to: taskAddress(order.task), search: { ...search, environment } };
+    return { to: taskAddress(order.task), search: { ...search, environment, noop: job.noop ? 'yes' : undefined } };
   }
   if (job.kind === 'action' && typeof order.module === 'string' && typeof order.action === 'string') {
     return { to: actionAddress(order.module), search: { ...search, action: order.action } };

@@ -2,7 +2,8 @@ import type { JobTargets } from '../../api/client';
 import { useAsk } from '../../data/query';
 import { mayDo, useSession } from '../../data/session';
 import { Choice } from '../../ui/filters';
-import { SegmentedControl, Stack, Text, Textarea, TextInput } from '../../ui/kit';
+import { SegmentedControl, Stack, Text, TextInput } from '../../ui/kit';
+import { Lines } from '../../ui/parts';
 import { listed } from '../../ui/words';
 import type { Form } from './form';
 
@@ -88,15 +89,12 @@ export function TargetFields({ form: search, set: change }: { form: Form; set: (
         />
       )}
       {by === 'nodes' && (
-        <Textarea
+        <Lines
           label="Names"
           description="With spaces, commas or line ends between them"
-          autosize
-          minRows={1}
-          maxRows={8}
-          classNames={{ input: 'mono' }}
+          rows={[1, 8]}
           value={search.nodes ?? ''}
-          onChange={(e) => change({ nodes: e.currentTarget.value })}
+          set={(text) => change({ nodes: text })}
         />
       )}
       {by === 'group' &&
@@ -117,15 +115,12 @@ export function TargetFields({ form: search, set: change }: { form: Form; set: (
           />
         ))}
       {by === 'query' && (
-        <Textarea
+        <Lines
           label="Query"
           description="In PQL; it answers with the column certname"
-          autosize
-          minRows={1}
-          maxRows={8}
-          classNames={{ input: 'mono' }}
+          rows={[1, 8]}
           value={search.query ?? ''}
-          onChange={(e) => change({ query: e.currentTarget.value })}
+          set={(text) => change({ query: text })}
         />
       )}
       {by === 'all' && <Text size="sm">Every active node.</Text>}

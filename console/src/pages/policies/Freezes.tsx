@@ -42,7 +42,7 @@ const columns = (remove: (f: Freeze) => void): Column<Freeze>[] => [
   {
     key: 'environments',
     title: 'Environments',
-    width: 'minmax(90px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     from: 1200,
     cell: (f) => everywhere(f.environments),
   },

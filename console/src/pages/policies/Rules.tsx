@@ -40,7 +40,7 @@ const columns = (open: (p: Policy) => void): Column<Policy>[] => [
   {
     key: 'environments',
     title: 'Environments',
-    width: 'minmax(90px, 1fr)',
+    width: 'minmax(110px, 1fr)',
     from: 900,
     cell: (p) => everywhere(p.environments),
   },

@@ -14,7 +14,7 @@ export function SaveDialog({ text, name: before, close }: { text: string; name: 
   const [hidden, setHidden] = useState<boolean>();
   const save = useAct('query.save', ['query.list', 'query.show']);
   const there = all.data?.items?.find((q) => q.name === name);
-  // What is there is kept, unless somebody says otherwise.
+  // What is there is kept, unless somebody says otherwise: until it is known nothing is saved, or a private query were everybody's.
   const told = description ?? there?.description ?? '';
   const own = hidden ?? there?.private ?? false;
   return (
@@ -35,8 +35,8 @@ export function SaveDialog({ text, name: before, close }: { text: string; name: 
       }
       word={there ? 'Replace' : 'Save'}
       busy={save.isPending}
-      error={save.error}
-      blocked={!name}
+      error={save.error ?? all.error}
+      blocked={!name || !all.data}
       line={commandLine('query', 'save', name || 'NAME', text, told && '--description', told, own && '--private')}
     >
       <TextInput

@@ -30,6 +30,7 @@ it('paths of facts go on step by step', () => {
   expect(stepsAfter('facts.os.re', paths)).toEqual(['facts.os.release']);
   expect(stepsAfter('facts.disks.', paths)).toEqual([]);
   expect(stepsIn('os."a.b".c')).toEqual(['os', 'a.b', 'c']);
+  expect(stepsAfter('facts."C:\\x".', paths)).toEqual([]); // while it is typed it need not be right
 });
 
 it('queries are told from conditions', () => {

@@ -14,7 +14,7 @@ const quote = (text: string) => JSON.stringify(text);
 /** The steps of a path behind facts: os."a.b".c */
 export function stepsIn(path: string): string[] {
   return [...path.matchAll(/"((?:[^"\\]|\\.)*)"|([^."]+)/g)].map((m) =>
-    m[1] !== undefined ? (JSON.parse(`"${m[1]}"`) as string) : m[2]!,
+    m[1] !== undefined ? m[1].replaceAll(/\\(.)/g, '$1') : m[2]!,
   );
 }
 

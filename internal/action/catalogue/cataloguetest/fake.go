@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/tutti-project/tutti/internal/action"
@@ -23,6 +24,7 @@ type Store struct {
 	sets    map[fleet.Digest]action.Set
 	modules map[fleet.Digest]catalogue.Metadata
 	saved   []catalogue.Change
+	changes int
 	err     error
 }
 
@@ -54,6 +56,7 @@ func (s *Store) Purge(node fleet.Certname) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.agents, node)
+	s.changes++
 }
 
 // Catalogue implements catalogue.Store.
@@ -75,11 +78,19 @@ func (s *Store) SaveCatalogue(_ context.Context, c catalogue.Change) error {
 		return s.err
 	}
 	s.saved = append(s.saved, c)
+	s.changes++
+	for _, a := range c.Agents {
+		s.agents[a.Node] = a
+	}
 	for _, digest := range c.ForgetSets {
-		delete(s.sets, digest)
+		if !s.hasAgent(digest) {
+			delete(s.sets, digest)
+		}
 	}
 	for _, digest := range c.ForgetModules {
-		delete(s.modules, digest)
+		if !s.inSet(digest) {
+			delete(s.modules, digest)
+		}
 	}
 	for digest, set := range c.Sets {
 		if _, there := s.sets[digest]; !there {
@@ -91,10 +102,32 @@ func (s *Store) SaveCatalogue(_ context.Context, c catalogue.Change) error {
 			s.modules[m.Digest] = catalogue.Metadata{Described: m.Described, Text: bytes.Clone(m.Text)}
 		}
 	}
-	for _, a := range c.Agents {
-		s.agents[a.Node] = a
-	}
 	return nil
+}
+
+func (s *Store) hasAgent(set fleet.Digest) bool {
+	for _, a := range s.agents {
+		if a.Set == set {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Store) inSet(module fleet.Digest) bool {
+	for _, set := range s.sets {
+		if slices.ContainsFunc(set, func(l action.Listed) bool { return l.Digest == module }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Stamp implements catalogue.Store.
+func (s *Store) Stamp(context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strconv.Itoa(s.changes), nil
 }
 
 // Metadata implements catalogue.Store.

@@ -24,6 +24,8 @@ func RunStore(t *testing.T, open func(*testing.T) catalogue.Store) {
 		"what is forgotten comes again":   forgetsFirst,
 		"an agent takes the place of one": replacesAgents,
 		"metadata that are not there":     hasNot,
+		"what is in use is not forgotten": keepsUsed,
+		"another stamp for each change":   stamps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,5 +149,45 @@ func replacesAgents(t *testing.T, s catalogue.Store) {
 func hasNot(t *testing.T, s catalogue.Store) {
 	if _, err := s.Metadata(t.Context(), fleet.DigestOf(nil)); fault.Of(err) != fault.NotFound {
 		t.Errorf("got %v", err)
+	}
+}
+
+func keepsUsed(t *testing.T, s catalogue.Store) {
+	a, b := setOf("echo"), setOf("ping")
+	agents := []catalogue.Agent{{Node: "web-1", Set: a.Digest(), Version: "1", OS: "linux", Arch: "amd64", Told: at(1)}}
+	save(t, s, catalogue.Change{
+		Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b}, Modules: []catalogue.Metadata{metadataOf("echo"), metadataOf("ping")}, Agents: agents,
+	})
+	save(t, s, catalogue.Change{ // of a server that does not know of web-1 yet
+		ForgetSets: []fleet.Digest{a.Digest(), b.Digest()}, ForgetModules: []fleet.Digest{metadataOf("echo").Digest, metadataOf("ping").Digest},
+	})
+	is(t, s, catalogue.Known{Agents: agents, Sets: map[fleet.Digest]action.Set{a.Digest(): a}, Modules: []catalogue.Described{metadataOf("echo").Described}})
+}
+
+func stamps(t *testing.T, s catalogue.Store) {
+	a := setOf("echo")
+	seen := map[string]int{}
+	stamp := func() {
+		t.Helper()
+		one, err := s.Stamp(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[one]++
+	}
+	stamp()
+	agent := catalogue.Agent{Node: "web-1", Set: a.Digest(), Version: "1", OS: "linux", Arch: "amd64", Told: at(1)}
+	for _, c := range []catalogue.Change{
+		{Sets: map[fleet.Digest]action.Set{a.Digest(): a}},
+		{Modules: []catalogue.Metadata{metadataOf("echo")}},
+		{Agents: []catalogue.Agent{agent}},
+		{Agents: []catalogue.Agent{{Node: "web-1", Set: a.Digest(), Version: "2", OS: "linux", Arch: "amd64", Told: at(2)}}},
+		{Agents: []catalogue.Agent{{Node: "web-2", Set: a.Digest(), Version: "2", OS: "linux", Arch: "amd64", Told: at(2)}}},
+	} {
+		save(t, s, c)
+		stamp()
+	}
+	if len(seen) != 6 {
+		t.Errorf("six states have the stamps %v", seen)
 	}
 }

@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 		"who is slow holds nobody up, and is told": slow,
 		"who stopped hears nothing":                stopped,
 		"a closed bus carries nothing":             closed,
+		"what was published before the end comes":  comesBeforeTheEnd,
 		"a bus that is away holds nobody up":       away,
 		"many use it at once":                      atOnce,
 	}
@@ -354,6 +355,24 @@ func closed(t *testing.T, w World) {
 	}
 	if b.State().Up {
 		t.Error("what is closed is up")
+	}
+}
+
+func comesBeforeTheEnd(t *testing.T, w World) {
+	b := member(t, w)
+	e := listen(t, b, "t", "")
+	var want []string
+	for i := range 20 {
+		a := member(t, w)
+		for j := range 50 {
+			word := fmt.Sprint(i, ".", j)
+			publish(t, a, "t", word)
+			want = append(want, "t "+word)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		wants(t, e, want...)
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 
 // Server is a NATS server on this machine.
 type Server struct {
-	Address string // 127.0.0.1:PORT
+	Address string // HOST:PORT
 
 	tb      testing.TB
-	program string
-	config  string // file
+	command []string // the program, and what is before it
+	config  string   // file
 	mu      sync.Mutex
 	process *exec.Cmd
 }
@@ -31,7 +31,13 @@ type Server struct {
 // Start starts a server that ends with the test. config is what is in its configuration file besides the address.
 func Start(tb testing.TB, config string) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, program: find(tb), Address: freeAddress(tb), config: filepath.Join(tb.TempDir(), "nats.conf")}
+	return StartAt(tb, freeAddress(tb), config)
+}
+
+// StartAt starts one on an address, through other programs that become it, such as nsenter with its flags.
+func StartAt(tb testing.TB, address, config string, through ...string) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, command: append(through, find(tb)), Address: address, config: filepath.Join(tb.TempDir(), "nats.conf")}
 	if err := os.WriteFile(s.config, []byte("listen: \""+s.Address+"\"\n"+config+"\n"), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func (s *Server) Again() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.process = exec.CommandContext(context.WithoutCancel(s.tb.Context()), s.program, "-c", s.config) //nolint:gosec // Debian's
+	s.process = exec.CommandContext(context.WithoutCancel(s.tb.Context()), s.command[0], append(s.command[1:], "-c", s.config)...) //nolint:gosec // Debian's
 	if err := s.process.Start(); err != nil {
 		s.tb.Fatal(err)
 	}
@@ -63,7 +69,7 @@ func (s *Server) Again() {
 		}
 		<-tick.C
 	}
-	s.tb.Fatalf("%s did not come up on %s within 30 s", s.program, s.Address)
+	s.tb.Fatalf("%s did not come up on %s within 30 s", s.command, s.Address)
 }
 
 // Kill ends the server at once, as a crash does.

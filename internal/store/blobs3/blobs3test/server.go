@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,11 +18,11 @@ import (
 
 // Server is an S3 store on this machine, in a directory. Its bucket is called tutti.
 type Server struct {
-	Endpoint string // http://127.0.0.1:PORT
+	Endpoint string // http://HOST:PORT
 	Dir      string // the buckets are directories of it
 
 	tb      testing.TB
-	program string
+	command []string // the program, and what is before it
 	address string
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -36,7 +37,13 @@ const (
 // Start starts a store that ends with the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, Dir: tb.TempDir(), program: find(tb), address: freeAddress(tb)}
+	return StartAt(tb, freeAddress(tb))
+}
+
+// StartAt starts one on an address, through other programs that become it, such as nsenter with its flags.
+func StartAt(tb testing.TB, address string, through ...string) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, Dir: tb.TempDir(), command: append(through, find(tb)), address: address}
 	s.Endpoint = "http://" + s.address
 	if err := os.Mkdir(filepath.Join(s.Dir, "tutti"), 0o700); err != nil {
 		tb.Fatal(err)
@@ -71,8 +78,8 @@ func (s *Server) Again() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	arguments := []string{"--quiet", "--health", "/health", "--port", s.address, "posix", s.Dir}
-	s.process = exec.CommandContext(context.WithoutCancel(s.tb.Context()), s.program, arguments...) //nolint:gosec // `make` built it
+	arguments := append(slices.Clone(s.command[1:]), "--quiet", "--health", "/health", "--port", s.address, "posix", s.Dir)
+	s.process = exec.CommandContext(context.WithoutCancel(s.tb.Context()), s.command[0], arguments...) //nolint:gosec // `make` built it
 	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 	s.process.Stderr = os.Stderr
 	if err := s.process.Start(); err != nil {
@@ -91,7 +98,7 @@ func (s *Server) Again() {
 		}
 		<-tick.C
 	}
-	s.tb.Fatalf("%s did not come up on %s within 30 s", s.program, s.address)
+	s.tb.Fatalf("%s did not come up on %s within 30 s", s.command, s.address)
 }
 
 // Kill ends the store at once, as a crash does.

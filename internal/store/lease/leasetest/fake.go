@@ -48,7 +48,7 @@ func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl time.
 		return g, false, err
 	}
 	now, r := time.Now(), s.rows[name]
-	if r.until.After(now) && r.holder != holder {
+	if r.until.After(now) && !r.until.After(now.Add(2*ttl)) && r.holder != holder {
 		return g, false, nil
 	}
 	s.rows[name] = row{holder, r.token + 1, now, now.Add(ttl)}
@@ -133,7 +133,7 @@ func NewRoll() *Roll { return &Roll{all: map[string]lease.Server{}} }
 func (r *Roll) EnrolServer(_ context.Context, s lease.Server) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.Started, s.Seen, s.Draining = time.Now(), time.Now(), lease.Drain{}
+	s.Started, s.Seen, s.Draining, s.Near = time.Now(), time.Now(), lease.Drain{}, nil
 	r.all[s.ID] = s
 	return nil
 }
@@ -149,6 +149,19 @@ func (r *Roll) SeeServer(_ context.Context, id string) (lease.Server, error) {
 	s.Seen = time.Now()
 	r.all[id] = s
 	return s, nil
+}
+
+// SayNear implements lease.Roll.
+func (r *Roll) SayNear(_ context.Context, id string, n lease.Near) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.all[id]
+	if !known {
+		return fault.New(fault.NotFound, "there is no server %s", id)
+	}
+	s.Near = &n
+	r.all[id] = s
+	return nil
 }
 
 // DrainServer implements lease.Roll.
@@ -190,7 +203,7 @@ func (r *Roll) Servers(context.Context) ([]lease.Server, error) {
 	var all []lease.Server
 	for _, id := range slices.Sorted(maps.Keys(r.all)) {
 		s := r.all[id]
-		s.Silent = time.Since(s.Seen)
+		s.Silent = time.Since(s.Seen).Abs()
 		all = append(all, s)
 	}
 	return all, nil

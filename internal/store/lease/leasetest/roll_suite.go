@@ -17,6 +17,7 @@ func RunRoll(t *testing.T, open func(t *testing.T) lease.Roll) {
 		"who is there is seen":          isSeen,
 		"who stops is not listed":       stops,
 		"who is to drain is told":       drains,
+		"who is near its nodes says it": saysNear,
 		"who was silent for long, goes": silentForLong,
 	}
 	for name, test := range tests {
@@ -83,6 +84,25 @@ func isSeen(t *testing.T, r lease.Roll) {
 		}
 	}
 	wantRoll(t, r, a)
+}
+
+func saysNear(t *testing.T, r lease.Roll) {
+	a := enrol(t, r, "a", "1")
+	said := lease.Near{CutAt: time.Unix(100, 0).UTC(), Queued: 3, QueuedBytes: 4, Aside: 5, Kept: 6, Served: 7, Delivered: 8}
+	if err := r.SayNear(t.Context(), "unknown", said); !fault.Is(err, fault.NotFound) {
+		t.Errorf("one that is not enrolled: %v", err)
+	}
+	if err := r.SayNear(t.Context(), "a", said); err != nil {
+		t.Fatal(err)
+	}
+	if all := roll(t, r); all[0].Near == nil || *all[0].Near != said {
+		t.Errorf("it says %+v", all[0].Near)
+	}
+	wantRoll(t, r, a)
+	enrol(t, r, "a", "1") // it has started again, perhaps as another one
+	if all := roll(t, r); all[0].Near != nil {
+		t.Errorf("after a start it says %+v", all[0].Near)
+	}
 }
 
 func stops(t *testing.T, r lease.Roll) {

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 	tests := map[string]func(*testing.T, World){
 		"one has it":                         oneHasIt,
 		"what is over is anybody's":          overIsAnybodys,
+		"no clock keeps it":                  noClockKeepsIt,
 		"who starts again has it again":      startsAgain,
 		"what is released is free":           releasedIsFree,
 		"who was late loses":                 lateLoses,
@@ -108,6 +109,16 @@ func overIsAnybodys(t *testing.T, w World) {
 	b := acquire(t, w, "jobs", "b", long)
 	if b.Token <= a.Token {
 		t.Errorf("the token after %d is %d", a.Token, b.Token)
+	}
+	refused(t, w, "jobs", "a")
+}
+
+// A clock that was an hour ahead gave a lease to somebody who died, and is right again.
+func noClockKeepsIt(t *testing.T, w World) {
+	ahead := acquire(t, w, "jobs", "dead", 2*long+time.Minute)
+	acquire(t, w, "jobs", "b", long)
+	if writes(t, w, ahead) || renew(t, w, ahead) {
+		t.Error("who had it still writes")
 	}
 	refused(t, w, "jobs", "a")
 }

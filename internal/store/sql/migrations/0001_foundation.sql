@@ -1,3 +1,4 @@
+-- expand: there was nothing before.
 -- Words with @ differ between databases; see sqlite.go and postgres.go.
 -- Times are microseconds since 1970 (0: none). Flags are 0 or 1.
 

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Classification groups. The document is the group as JSON; what is beside it is
 -- for people who look, and for the revision check.
 CREATE TABLE groups (

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What queries need: whether a node is deactivated or has expired (0: not), and
 -- the paths of a fact.
 

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What PuppetDB's commands tell besides facts, catalogs and reports: through which
 -- server they came and when by its clock (produced_at), packages, catalog inputs,
 -- and whether a node's facts expire.

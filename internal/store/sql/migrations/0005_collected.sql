@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Which resources of a node's newest catalog other nodes exported. The exporter is
 -- kept by its name: it may be forgotten while its resources are still in use.
 

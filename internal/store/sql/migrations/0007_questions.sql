@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What people ask most, found without reading everything.
 
 -- The few nodes that answers leave out.

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Who may do what. Lists of roles and grants are JSON.
 DROP TABLE access_tokens;
 

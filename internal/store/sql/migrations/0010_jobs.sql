@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Orders over many nodes. A job's spec, what is large in it, and what its runs wrote are
 -- compressed; what is secret in a job is sealed, and goes when it has ended.
 CREATE TABLE jobs (

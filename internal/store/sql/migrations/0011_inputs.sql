@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What compilations read. The document of a row names groups of source files, which
 -- many rows share.
 CREATE TABLE compilation_inputs (

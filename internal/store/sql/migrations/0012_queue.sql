@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- A staged compilation's catalog does not become its node's newest. One that could not
 -- be tried rests until a time, with what was wrong. A failed one remembers of which
 -- order, so that the same is not tried again at once. Logs are JSON.

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Facts that were accepted and are not applied yet: the newest set of each node.
 CREATE TABLE fact_intake (
   certname    @text  PRIMARY KEY,

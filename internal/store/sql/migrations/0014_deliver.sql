@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What nodes may have. A mode is set for a node (its name) or a group (its id).
 CREATE TABLE delivery_modes (
   kind   @text NOT NULL,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- The stream of what happens in Puppet runs. Numbers are given by the one row of event_numbers, which every
 -- transaction that stores events locks until it commits: so they become visible in order.
 CREATE TABLE event_numbers (

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- The catalog of a node in an environment from which others are judged: the one that
 -- gave its newest catalog, and the newest staged one. Inputs is the compilation whose
 -- inputs it has; files that it read are the same up to version.

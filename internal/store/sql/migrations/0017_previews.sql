@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Versions that were stored to be looked at; they are nobody's current version.
 CREATE TABLE staged_versions (
   environment @text NOT NULL,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Catalogs that are handed to nodes in waves.
 CREATE TABLE releases (
   id          @id,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Rules that people set: noise of previews, policies, freezes. Every version stays; the newest holds, unless it
 -- says that the rule was removed.
 CREATE TABLE rule_versions (

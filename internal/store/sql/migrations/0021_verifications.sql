@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Catalogs that were compared with what plain Puppet gives for the same order.
 CREATE TABLE verifications (
   id          @id,

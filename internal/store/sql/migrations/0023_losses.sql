@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Catalogs that lost resources: held from their nodes, or given with a warning. An open one (ended_at 0) says how its
 -- node stands now; ended ones say what runs of their time had.
 CREATE TABLE catalog_losses (

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- The server's own certificates are rows, too: their numbers and names are nobody else's.
 ALTER TABLE certificates ADD COLUMN server @int NOT NULL DEFAULT 0;
 CREATE INDEX certificates_server ON certificates (serial) WHERE server = 1;

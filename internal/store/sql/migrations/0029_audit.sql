@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- The administrator's token of the data directory is made known once; marks and a chain for the audit log.
 CREATE TABLE admin_secrets (
   hash    @text PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- How many compilations in a row took too long: of an environment's catalogs, or of its previews and checks (apart).
 CREATE TABLE compile_slowdowns (
   environment @text NOT NULL,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Which nodes the inventory may tell a preview's code of: a condition on nodes; empty: all. What is compiled with one answers nobody with another one.
 ALTER TABLE previews ADD COLUMN reach @text NOT NULL DEFAULT '';
 

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- The last connection of each node's agent; a node that is not here never had one.
 CREATE TABLE attendances (
   certname @text NOT NULL PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What each node's agent says of itself; a node whose agent tells nothing is not here.
 CREATE TABLE agents (
   certname @text NOT NULL PRIMARY KEY,

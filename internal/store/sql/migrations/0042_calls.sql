@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Calls of actions that only read, in short: what nodes answered is not kept.
 CREATE TABLE calls (
   id         @id,

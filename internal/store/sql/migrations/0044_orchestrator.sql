@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- What clients of the orchestrator ask of jobs: their order by environment, whose plan ordered them, and events that keep their
 -- numbers: with which change a run began, and a job began to stop.
 ALTER TABLE jobs ADD COLUMN environment @text NOT NULL DEFAULT '';

@@ -1,3 +1,4 @@
+-- contract: one server had the records then, and nobody ran beside it.
 -- Repositories whose branches are environments.
 CREATE TABLE code_sources (
   name     @text  NOT NULL PRIMARY KEY,

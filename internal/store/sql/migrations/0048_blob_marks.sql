@@ -1,4 +1,5 @@
--- What is known of the content of an S3 store; see cas.Marks. Expands: older versions do not look at it.
+-- expand: older programs do not look at it.
+-- What is known of the content of an S3 store; see cas.Marks.
 CREATE TABLE blob_marks (
   digest  @text NOT NULL PRIMARY KEY,
   bytes   @int  NOT NULL,

@@ -1,4 +1,5 @@
--- Who does what must exist once, and who there is; see package lease. Expands: older versions do not look at it.
+-- expand: older programs do not look at it.
+-- Who does what must exist once, and who there is; see package lease.
 CREATE TABLE leases (
   name   @text NOT NULL PRIMARY KEY,
   holder @text NOT NULL,

@@ -1,4 +1,5 @@
--- Who is connected to which of several servers; see broker.Roster. A server that is alone writes nothing here. Expands: older versions do not look at it.
+-- expand: older programs do not look at it.
+-- Who is connected to which of several servers; see broker.Roster. A server that is alone writes nothing here.
 CREATE TABLE presence (
   uri        @text NOT NULL PRIMARY KEY,
   server     @text NOT NULL, -- its row in servers says whether this counts

@@ -1,4 +1,5 @@
--- What all servers that use these records must have alike, each encrypted with a key that is not here. Expands: older versions do not look at it.
+-- expand: older programs do not look at it.
+-- What all servers that use these records must have alike, each encrypted with a key that is not here.
 CREATE TABLE cluster_secrets (
   name   @text  NOT NULL PRIMARY KEY,
   sealed @bytes NOT NULL
