@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +24,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/builtin/self"
 	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Descriptions are only decoded when an agent starts: here they are checked.
@@ -102,14 +105,14 @@ func testDaemon(t *testing.T) *daemon {
 	t.Helper()
 	d := &daemon{Config: Default().Filled(), log: slog.New(slog.DiscardHandler)}
 	d.Data, d.Dir, d.Binary = t.TempDir(), t.TempDir(), "/bin/tutti"
-	d.facts = &submitter{source: &fakeFacter{}, log: d.log}
+	d.facts = &submitter{source: &fakeFacter{}, turn: make(chan struct{}, 1), log: d.log}
 	return d
 }
 
 func TestFactsAreThoseThatWereResolvedLast(t *testing.T) {
 	t.Parallel()
 	source := &fakeFacter{}
-	f := &submitter{source: source}
+	f := &submitter{source: source, turn: make(chan struct{}, 1)}
 	for i, step := range []struct {
 		change func()
 		want   string
@@ -123,6 +126,43 @@ func TestFactsAreThoseThatWereResolvedLast(t *testing.T) {
 			t.Errorf("%d: %s, %v, Facter was asked %d times", i, got, err, source.asked)
 		}
 	}
+}
+
+// slowFacter finds facts when it is told to.
+type slowFacter struct {
+	fakeFacter
+	begun, found chan struct{}
+}
+
+func (f *slowFacter) All(ctx context.Context) (facter.Facts, error) {
+	f.begun <- struct{}{}
+	<-f.found
+	return f.fakeFacter.All(ctx)
+}
+
+func TestWhoeverAsksWhileFactsAreResolvedTakesThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &slowFacter{begun: make(chan struct{}, 2), found: make(chan struct{})}
+		f := &submitter{source: source, turn: make(chan struct{}, 1), interval: time.Hour}
+		go f.resolve(t.Context(), &agenda{})
+		<-source.begun
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if got, err := f.last(ctx); fault.Of(err) != fault.Unavailable {
+			t.Errorf("nobody waits any more: %s, %v", got, err)
+		}
+		answer := make(chan string)
+		go func() {
+			got, err := f.last(t.Context())
+			answer <- fmt.Sprint(string(got), err)
+		}()
+		synctest.Wait()
+		close(source.found)
+		if got, want := <-answer, `{"os":{"family":"Debian"},"kernel":"Linux"}<nil>`; got != want || source.asked != 1 {
+			t.Errorf("%s, want %s; Facter was asked %d times", got, want, source.asked)
+		}
+	})
 }
 
 func TestBuiltInsOfAnAgent(t *testing.T) {

@@ -37,8 +37,9 @@ type submitter struct {
 	watch    time.Duration // zero: never
 	log      *slog.Logger
 
-	wanted signal // somebody wants them submitted now
-	back   signal // a server came back
+	wanted signal        // somebody wants them submitted now
+	back   signal        // a server came back
+	turn   chan struct{} // holds a token while all are resolved: whoever asks meanwhile takes what was found
 
 	mu      sync.Mutex
 	kept    keptFacts
@@ -149,6 +150,12 @@ const (
 
 // resolve asks Facter for all.
 func (f *submitter) resolve(ctx context.Context, a *agenda) {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return
+	}
 	found, err := f.source.All(ctx)
 	if ctx.Err() != nil {
 		return
@@ -226,19 +233,31 @@ func (f *submitter) keeping() keptFacts {
 	return f.kept
 }
 
-// last are the facts that were resolved last. Facter is asked if none are kept.
+// last are the facts that were resolved last. Facter is asked if none are kept and nobody is asking it.
 func (f *submitter) last(ctx context.Context) (json.RawMessage, error) {
-	f.mu.Lock()
-	values := f.kept.Values
-	if f.pending != nil {
-		values = f.pending.Values
+	if values := f.known(); len(values) > 0 {
+		return values, nil
 	}
-	f.mu.Unlock()
-	if len(values) > 0 {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the node's facts are still being resolved")
+	}
+	if values := f.known(); len(values) > 0 {
 		return values, nil
 	}
 	found, err := f.source.All(ctx)
 	return found.Values, err
+}
+
+func (f *submitter) known() json.RawMessage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending != nil {
+		return f.pending.Values
+	}
+	return f.kept.Values
 }
 
 // look tells whether one of the facts changed that the node's catalog read.

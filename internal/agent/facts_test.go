@@ -143,7 +143,7 @@ func newTestFacts(t *testing.T, o *office, m *sampled, dir string) *submitter {
 	f := &submitter{
 		source: m, store: factsFile(filepath.Join(dir, "facts.json")), servers: []string{"https://away.test:8140", "https://tutti.test:8140"},
 		client: &http.Client{Transport: transports{o}}, interval: 30 * time.Minute, watch: 5 * time.Minute, log: discard,
-		wanted: newSignal(), back: newSignal(), blind: map[string]int{},
+		wanted: newSignal(), back: newSignal(), turn: make(chan struct{}, 1), blind: map[string]int{},
 	}
 	f.kept = f.store.load(discard)
 	return f

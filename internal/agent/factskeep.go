@@ -72,7 +72,8 @@ func (d *daemon) newFacts() *submitter {
 	f := &submitter{
 		source: facter.New(facter.Config{Puppet: func() (string, error) { return findPuppet(d.Puppet) }, Timeout: d.FactsTimeout, Log: d.log}),
 		store:  factsFile(filepath.Join(d.Data, "facts.json")), servers: d.primaries(), client: d.filesClient(),
-		interval: d.FactsInterval, watch: d.FactsWatch, log: d.log, wanted: newSignal(), back: newSignal(), blind: map[string]int{},
+		interval: d.FactsInterval, watch: d.FactsWatch, log: d.log, wanted: newSignal(), back: newSignal(), turn: make(chan struct{}, 1),
+		blind: map[string]int{},
 	}
 	f.kept = f.store.load(d.log)
 	return f
