@@ -47,13 +47,23 @@ const colours = HighlightStyle.define([
   { tag: tags.propertyName, class: 'query-field' },
 ]);
 
+/** Selects what a key is about to replace: the browser tells of keys before it tells what was selected. */
+function selectAsInPage(view: EditorView, range: StaticRange | undefined) {
+  if (!range) return;
+  const anchor = view.posAtDOM(range.startContainer, range.startOffset);
+  const head = view.posAtDOM(range.endContainer, range.endOffset);
+  const { main } = view.state.selection;
+  if (anchor !== main.from || head !== main.to) view.dispatch({ selection: { anchor, head } });
+}
+
 /** What is typed is put in as text: by itself the browser may keep the colours around it, in styles that the page's policy forbids. */
 const plainly = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
-    const { main } = view.state.selection;
     const text = event.data;
     if (event.inputType !== 'insertText' || text === null || view.composing) return false;
     event.preventDefault();
+    selectAsInPage(view, event.getTargetRanges()[0]);
+    const { main } = view.state.selection;
     const typed = () =>
       view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
     // Others may have something to say of it: a bracket comes with its other half.
