@@ -55,7 +55,7 @@ func run(m *testing.M) (code int, err error) {
 		queue.free = runtime.GOMAXPROCS(0)
 	}
 	flag.Parse()
-	if err := errors.Join(flag.Set("test.parallel", "1000"), several3.leaveOut()); err != nil {
+	if err := errors.Join(flag.Set("test.parallel", "1000"), chooseLength(), several3.leaveOut()); err != nil {
 		return 1, err
 	}
 	code = m.Run()
@@ -99,7 +99,11 @@ var buildRaced = sync.OnceValues(func() (string, error) {
 		return binary, nil
 	}
 	path := binary + "-raced"
-	return path, build(path, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false") // as in the Makefile
+	args := []string{"-race"}
+	for _, translated := range []string{"sqlite/lib", "libc", "memory"} { // as in the Makefile
+		args = append(args, "-gcflags=modernc.org/"+translated+"=-race=false -d=checkptr=0")
+	}
+	return path, build(path, args...)
 })
 
 // raced is the program for stories in which much happens at the same time: its detector

@@ -53,9 +53,9 @@ var aboutOneServer = map[string]string{
 	"TestChaosOfCatalogs":                     itsChaos,
 }
 
-// What is left out is there to be left out.
-func TestStoriesThatAreLeftOutAreThere(t *testing.T) {
-	t.Parallel()
+// storyNames are the stories that there are, also those with a build tag.
+func storyNames(t *testing.T) map[string]bool {
+	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +77,13 @@ func TestStoriesThatAreLeftOutAreThere(t *testing.T) {
 	for _, script := range scripts {
 		there["TestStories/"+strings.TrimSuffix(filepath.Base(script), ".txtar")] = true
 	}
+	return there
+}
+
+// What is left out is there to be left out.
+func TestStoriesThatAreLeftOutAreThere(t *testing.T) {
+	t.Parallel()
+	there := storyNames(t)
 	for name := range aboutOneServer {
 		if !there[name] {
 			t.Errorf("%s is left out with three servers, and there is no such story", name)
