@@ -28,6 +28,11 @@ func verbNames(cmd *cobra.Command) []string {
 // otherWords are what other tools call a command.
 var otherWords = map[string]string{"ls": "list", "rm": "delete", "get": "show", "describe": "show", "new": "create", "add": "create"}
 
+// otherFlags are what other tools call a flag.
+var otherFlags = map[string]string{
+	"--async": "--no-wait", "--background": "--no-wait", "--detach": "--no-wait", "--env": "--environment", "--filter": "--where", "--format": "--output", "--json": "--output json",
+}
+
 // wrongFlag adds to an error about flags which one may be meant.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	hint := "see `" + cmd.CommandPath() + " --help`"
@@ -48,7 +53,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		}
 	})
 	name := dashed(unknown.GetSpecifiedName())
-	if meant := fault.DidYouMean(name, names); meant != "" {
+	flag, _, _ := strings.Cut(otherFlags[name], " ")
+	if slices.Contains(names, flag) {
+		hint = "did you mean " + otherFlags[name] + "?"
+	} else if meant := fault.DidYouMean(name, names); meant != "" {
 		hint = meant
 	}
 	return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("`%s` has no flag %.60s", cmd.CommandPath(), name), Hint: hint}

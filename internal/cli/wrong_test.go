@@ -24,6 +24,9 @@ func TestWrongCommandLines(t *testing.T) {
 		"node list -o xml":               `cannot print "xml"; choose table, wide, json`,
 		"code versions":                  "ENVIRONMENT is missing",
 		"node list --sever x":            "no flag --sever; did you mean --server?",
+		"command run uptime --detach":    "no flag --detach; did you mean --no-wait?",
+		"node list --json":               "no flag --json; did you mean --output json?",
+		"node list --detach":             "no flag --detach; see `tutti node list --help`",
 		"server --compile-timeout never": "--compile-timeout",
 	} {
 		t.Run(line, func(t *testing.T) {
