@@ -51,6 +51,7 @@ var ranks = map[string]int{
 	"internal/appgraph":         10,
 	"internal/broker":           10,
 	"internal/cas":              9, // the others stand on it
+	"internal/hint/bulk":        10,
 	"internal/classify":         10,
 	"internal/code":             10,
 	"internal/compile":          10,

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint/bulk"
 	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/store/lease"
@@ -63,7 +64,7 @@ func openOthers(p *parts, in inbox) *others {
 		return nil
 	}
 	return &others{
-		bus: p.bus, prefix: c.NATSPrefix, self: p.id, broker: func() *broker.Broker { return p.broker }, roll: p.store.Leases,
+		bus: bulk.New(p.bus, p.blobs), prefix: c.NATSPrefix, self: p.id, broker: func() *broker.Broker { return p.broker }, roll: p.store.Leases,
 		register: p.register, jobs: p.jobs, calls: p.calls, handlers: in.handlers(), log: p.log.Logger, mute: map[string]time.Time{},
 	}
 }
@@ -151,7 +152,7 @@ func (o *others) pass(ctx context.Context, server string, m wire.Message) error 
 		}
 		return o.silent(server, err)
 	case fault.Is(err, fault.Invalid):
-		return fault.Wrap(fault.Invalid, err, "%s is connected to another server, and a message to it may have %d bytes, not %d", m.Target, bus.MaxBytes, len(text))
+		return fault.Wrap(fault.Invalid, err, "%s is connected to another server, and a message of %d bytes does not get there", m.Target, len(text))
 	}
 	return err
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/bench/rivals"
@@ -17,8 +19,11 @@ import (
 	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/broker/brokertest"
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint/bus"
 	"github.com/tutti-project/tutti/internal/hint/bus/bustest"
 	"github.com/tutti-project/tutti/internal/hint/natsbus/natsbustest"
 	"github.com/tutti-project/tutti/internal/job"
@@ -48,6 +53,15 @@ type joint struct {
 	roll *mortal
 }
 
+// anyContent is a store of content that servers share.
+type anyContent struct{ cas.Store }
+
+func (anyContent) Link(context.Context, fleet.Digest, string, bool) error {
+	return errors.New("it is no directory")
+}
+func (anyContent) Guard(func() error) {}
+func (anyContent) Close() error       { return nil }
+
 // kill ends what others can notice of a server.
 func (j *joint) kill(t *testing.T) {
 	t.Helper()
@@ -58,12 +72,13 @@ func (j *joint) kill(t *testing.T) {
 }
 
 // openJoint starts a server on records that others use, too.
-func openJoint(t *testing.T, id, database, nats string) *joint {
+func openJoint(t *testing.T, id, database, nats string, content cas.Store) *joint {
 	t.Helper()
 	c := settings.Default()
 	c.Data, c.Database, c.NATSURL, c.JobReconnect, c.LogLevel = t.TempDir(), database, nats, time.Millisecond, "warn"
 	p := &parts{id: id, log: newLogger(c, t.Output()), metrics: newMetrics()}
 	p.config.Store(&c)
+	p.blobs = anyContent{content}
 	p.agents = openAgents(p)
 	p.calls = call.New(sender{p.agents}, askID(p.id))
 	var err error
@@ -214,7 +229,11 @@ func (a *puppetAgent) answer(ctx context.Context, m wire.Message) {
 		a.say(ctx, wire.NonBlockingResponse, pxp.Data(pxp.Response{Transaction: r.Transaction, Results: []byte(`{"exitcode":0,"stdout":"done"}`)}))
 	case wire.BlockingRequest:
 		r, _ := pxp.ParseRequest(m.Data)
-		a.say(ctx, wire.BlockingResponse, pxp.Data(pxp.Response{Transaction: r.Transaction, Results: []byte(`{"at":"` + string(a.name) + `"}`)}))
+		results := []byte(`{"at":"` + string(a.name) + `"}`)
+		if r.Params != nil { // it gives back what it is given
+			results = r.Params
+		}
+		a.say(ctx, wire.BlockingResponse, pxp.Data(pxp.Response{Transaction: r.Transaction, Results: results}))
 	}
 }
 
@@ -292,8 +311,9 @@ func TestTwoBrokersOnOneDatabase(t *testing.T) {
 	t.Parallel()
 	postgres := startPostgres(t)
 	nats := natsbustest.Start(t, "")
-	a := openJoint(t, "a.example/1", postgres.URL("postgres"), nats.Config().URL)
-	b := openJoint(t, "b.example/1", postgres.URL("postgres"), nats.Config().URL)
+	content := castest.New()
+	a := openJoint(t, "a.example/1", postgres.URL("postgres"), nats.Config().URL, content)
+	b := openJoint(t, "b.example/1", postgres.URL("postgres"), nats.Config().URL, content)
 	a.dispatch(t)
 	bustest.Until(t, "both are on the bus", func() bool { return a.bus.State().Up && b.bus.State().Up })
 
@@ -315,6 +335,15 @@ func TestTwoBrokersOnOneDatabase(t *testing.T) {
 	}) {
 		t.Errorf("answers: %+v", answers)
 	}
+
+	// What is larger than NATS carries reaches the other server, and the answer to it comes back.
+	large := jsontext.Value(`{"text":"` + strings.Repeat("x", 2*bus.MaxBytes) + `"}`)
+	a.calls.Ask(t.Context(), call.Question{Module: "m", Action: "a", Nodes: []fleet.Certname{"web-2"}, Timeout: 20 * time.Second, Input: large},
+		func(answer action.Answer) {
+			if answer.Code != action.Done || string(answer.Data) != string(large) {
+				t.Errorf("a large answer of another server's node: %v, %d bytes, want %d; %.200s", answer.Code, len(answer.Data), len(large), answer.Message)
+			}
+		})
 
 	// The node comes again on a: b's connection ends.
 	connect(t, a, "web-2", &ran2)

@@ -1,0 +1,141 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint/bus"
+)
+
+// MaxBytes is the most that a request or an answer may have: a message of a node, with what is around it.
+const MaxBytes = 65 << 20
+
+// Content is where large messages lie; a cas.Store that all servers share is one.
+type Content interface {
+	Put(ctx context.Context, r io.Reader) (fleet.Digest, int64, error)
+	Open(ctx context.Context, d fleet.Digest) (cas.Blob, error)
+}
+
+// Bus is a bus whose requests and answers may be large. What is published may not.
+type Bus struct {
+	bus.Bus
+	content Content
+}
+
+// New makes one over another bus.
+func New(below bus.Bus, content Content) *Bus { return &Bus{below, content} }
+
+// Request implements bus.Bus.
+func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	data, err := b.pack(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := b.Bus.Request(ctx, subject, data)
+	if err != nil {
+		return nil, err
+	}
+	return b.unpack(ctx, answer)
+}
+
+// Subscribe implements bus.Bus.
+func (b *Bus) Subscribe(s bus.Subscriber) (stop func(), err error) {
+	take := s.Take
+	s.Take = func(ctx context.Context, subject string, data []byte) ([]byte, error) {
+		data, err := b.unpack(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := take(ctx, subject, data)
+		if err != nil {
+			return nil, err
+		}
+		return b.pack(ctx, answer)
+	}
+	return b.Bus.Subscribe(s)
+}
+
+// mark begins a message that says where the message is.
+var mark = []byte("content\x00")
+
+// place is where a message is, and how it is read.
+type place struct {
+	Digest fleet.Digest `json:"digest"`
+	Key    []byte       `json:"key"`
+}
+
+func (b *Bus) pack(ctx context.Context, data []byte) ([]byte, error) {
+	if len(data) <= bus.MaxBytes && !bytes.HasPrefix(data, mark) {
+		return data, nil
+	}
+	if len(data) > MaxBytes {
+		return nil, fault.New(fault.Invalid, "a message between servers may have %d bytes, and this one has %d", MaxBytes, len(data))
+	}
+	at := place{Key: make([]byte, 32)}
+	_, _ = rand.Read(at.Key) // it never fails
+	sealer, err := sealerOf(at.Key)
+	if err != nil {
+		return nil, err
+	}
+	if at.Digest, _, err = b.content.Put(ctx, bytes.NewReader(sealer.Seal(nil, nil, data, nil))); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "a message of %d bytes to another server cannot be stored", len(data))
+	}
+	text, err := json.Marshal(at)
+	return append(bytes.Clone(mark), text...), err
+}
+
+func (b *Bus) unpack(ctx context.Context, data []byte) ([]byte, error) {
+	text, packed := bytes.CutPrefix(data, mark)
+	if !packed {
+		return data, nil
+	}
+	var at place
+	if err := json.Unmarshal(text, &at); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "a large message of another server does not say where it is")
+	}
+	sealer, err := sealerOf(at.Key)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := b.read(ctx, at.Digest)
+	if fault.Is(err, fault.Unavailable) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "a large message of another server is not in the store of content that this server has: all servers need the same one")
+	}
+	message, err := sealer.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "a large message of another server is not what its key is for")
+	}
+	return message, nil
+}
+
+func (b *Bus) read(ctx context.Context, d fleet.Digest) (_ []byte, err error) {
+	blob, err := b.content.Open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, blob.Close()) }()
+	if blob.Size() > MaxBytes+64 { // with what sealing adds
+		return nil, fault.New(fault.Invalid, "it has %d bytes", blob.Size())
+	}
+	return io.ReadAll(blob)
+}
+
+func sealerOf(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "a large message has a wrong key")
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
