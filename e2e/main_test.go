@@ -50,7 +50,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	// Much of a story is waiting; what costs is bounded by agents. Whose turn it is, queue says.
-	queue.free = 3 * runtime.GOMAXPROCS(0)
+	queue.free = 2 * runtime.GOMAXPROCS(0)
 	if several3.on {
 		queue.free = runtime.GOMAXPROCS(0)
 	}
