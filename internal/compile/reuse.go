@@ -33,6 +33,7 @@ type ReuserParts struct {
 	Documents   Documents
 	Results     Results                                                                       // nil: nobody keeps resources
 	Engine      func(ctx context.Context, env fleet.Environment, version fleet.Digest) string // see Compiler
+	Await       func(ctx context.Context, env fleet.Environment, version fleet.Digest)        // until Engine has a name, or will have none; nil: it has one
 	Wake        func()                                                                        // hints that something is wanted
 	VolatileTTL func() time.Duration                                                          // how long a volatile catalog is used again
 	CheckOneIn  func() int                                                                    // one in so many reuses is compiled again and compared; 0: none
@@ -173,7 +174,7 @@ func (r *Reuser) judge(ctx context.Context, w Wish, from Compilation, err error)
 	if v.Why, err = r.barred(ctx, from, w.Version); v.Why != "" || err != nil {
 		return v, err
 	}
-	return r.wholly(ctx, w, v, r.engine(ctx, w))
+	return r.wholly(ctx, w, v, r.awaited(ctx, w))
 }
 
 // Stands judges a compilation, given with its inputs, by all that it read but files, which its version has as they
@@ -183,7 +184,16 @@ func (r *Reuser) Stands(ctx context.Context, from Compilation, w Wish) (Verdict,
 	return r.wholly(ctx, w, Verdict{From: from}, cmp.Or(r.engine(ctx, w), from.Inputs.Engine))
 }
 
-// engine is what would compile what is wished for.
+// awaited is engine for who would compile otherwise. A compiler has to say what it is before it compiles, too: after a start of the
+// server, all catalogs that are asked for would be compiled anew until it has.
+func (r *Reuser) awaited(ctx context.Context, w Wish) string {
+	if r.Await != nil {
+		r.Await(ctx, w.Environment, w.Version)
+	}
+	return r.engine(ctx, w)
+}
+
+// engine is what would compile what is wished for; empty: it has not said yet what it is.
 func (r *Reuser) engine(ctx context.Context, w Wish) string {
 	return r.Engine(ctx, w.Environment, w.Version)
 }

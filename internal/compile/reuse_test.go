@@ -101,6 +101,41 @@ func TestUnchangedNodesAreNotCompiled(t *testing.T) {
 	})
 }
 
+// A server that has just started does not know its compiler yet: what stands is not compiled because of that.
+func TestACatalogWaitsUntilItsCompilerIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newReuseWorld(t)
+		defer w.start(t.Context())()
+		if _, compiled := w.get(t, version1, "1"); compiled != 1 {
+			t.Fatalf("%d compilations", compiled)
+		}
+		known := make(chan struct{})
+		w.reuser.Engine = func(ctx context.Context, env fleet.Environment, version fleet.Digest) string {
+			select {
+			case <-known:
+				return w.compiler.Engine(ctx, env, version)
+			default:
+				return ""
+			}
+		}
+		w.reuser.Await = func(ctx context.Context, _ fleet.Environment, _ fleet.Digest) {
+			select {
+			case <-known:
+			case <-ctx.Done():
+			}
+		}
+		time.AfterFunc(2*time.Second, func() { close(known) })
+		began := time.Now()
+		if verdicts, err := w.reuser.Survey(w.queue.Wants, production, version1).Judge(t.Context(), []fleet.Certname{"a.example"}); err != nil || !verdicts[0].Holds {
+			t.Errorf("a survey: %+v, %v", verdicts, err)
+		}
+		if _, compiled := w.get(t, version1, "2"); compiled != 1 || time.Since(began) != 2*time.Second {
+			t.Errorf("%d compilations after %s", compiled, time.Since(began))
+		}
+	})
+}
+
 func TestAVersionThatChangesNothingReadIsRestated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -182,7 +182,7 @@ func (s *Survey) judgeRest(ctx context.Context, u untouched) (v Verdict) {
 	wish := Wish{Node: u.node, Environment: s.env, Version: s.version, Staged: true}
 	for _, c := range u.candidates {
 		c.Stands = s.version
-		found, err := s.wholly(ctx, wish, Verdict{From: c}, s.engine(ctx, wish))
+		found, err := s.wholly(ctx, wish, Verdict{From: c}, s.awaited(ctx, wish))
 		if err == nil && found.Holds {
 			return found
 		}

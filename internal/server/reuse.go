@@ -26,6 +26,7 @@ func (p *parts) newReuser(orders compile.Orders) *compile.Reuser {
 		Log:         p.log.Logger,
 		Versions:    &differ{library: p.library},
 		Engine:      p.ruby.Engine,
+		Await:       p.ruby.Await,
 		Wake:        func() { p.dispatch.Wake() },
 		VolatileTTL: func() time.Duration { return p.config.Load().VolatileTTL },
 		CheckOneIn:  func() int { return p.config.Load().ReuseCheck },

@@ -151,6 +151,13 @@ func (e *Engines) Engine(ctx context.Context, env fleet.Environment, version fle
 	return pool.Engine(ctx, env, version)
 }
 
+// Await waits until the engine that compiles a version has said what it is, or that it cannot be used.
+func (e *Engines) Await(ctx context.Context, env fleet.Environment, version fleet.Digest) {
+	if pool, err := e.pool(ctx, env, version); err == nil {
+		_, _ = pool.installed(ctx) // Engine says which it is, and a compilation why there is none
+	}
+}
+
 // supply gives what a process for a version is started with.
 func (e *Engines) supply(ctx context.Context, env fleet.Environment, version fleet.Digest) (Config, *installation, error) {
 	pool, err := e.pool(ctx, env, version)
