@@ -123,6 +123,30 @@ func TestFactsChangeWhileTheyAreCompiled(t *testing.T) {
 	})
 }
 
+// A node that comes for the first time is signed, sends facts and asks, all at once: one compilation is enough.
+func TestWhatIsCompiledAlreadyIsNotWantedForTheSameFacts(t *testing.T) {
+	t.Parallel()
+	inFleet(t, tree{"roles/web.pp": "1"}, nil, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
+		w.ahead.Store(false)
+		w.set("a", map[string]string{"role": "web"})
+		w.settle()
+		w.ahead.Store(true)
+		w.slower.Store(int64(5 * time.Second)) // as where the compiler has just been started
+		if _, err := w.queue.Want(t.Context(), compile.Want{
+			Node: "a", Environment: production, Version: w.code.digest(), FactsSeq: 1, Transaction: "1", Priority: compile.Waited, At: time.Now(),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.dispatcher.Wake()
+		<-time.After(time.Millisecond)
+		w.queue.Note(compile.NewlySigned, "a")
+		w.queue.Note(compile.FactsChanged, "a")
+		w.wanter.Hint()
+		w.expect(t, "while it is compiled for who asks", 1)
+	})
+}
+
 func TestGroupsMoveWhomTheyGiveSomethingElse(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{}, webAndDB, func(t *testing.T, w *fleetWorld) {

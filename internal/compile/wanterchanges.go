@@ -48,7 +48,10 @@ func (w *Wanter) settle(ctx context.Context, current map[fleet.Environment]fleet
 				wants = merge(wants, look.want(ctx, s, Signed))
 			}
 		case c.Kind == LateFinish:
-			late = append(late, look.want(ctx, s, NewFacts)...)
+			for _, want := range look.want(ctx, s, NewFacts) {
+				want.Fresh = true
+				late = append(late, want)
+			}
 		}
 	}
 	chained, err := w.chained(ctx)
@@ -140,8 +143,8 @@ func (l *look) matters(s Standing, facts []string) bool {
 	return !known
 }
 
-// want is what a node needs if its catalog does not stand; none or one. Answers to what code
-// asked are looked at elsewhere. What cannot be judged is wanted: then its
+// want is what a node needs if its catalog does not stand; none or one. What is being compiled with the facts that changed will do: a node that
+// comes for the first time asks, too. Answers to what code asked are looked at elsewhere. What cannot be judged is wanted: then its
 // compilation says what is wrong.
 func (l *look) want(ctx context.Context, s Standing, p Priority) []Want {
 	env, ok := l.environment(ctx, s)
@@ -158,7 +161,7 @@ func (l *look) want(ctx context.Context, s Standing, p Priority) []Want {
 		return nil
 	}
 	return []Want{{
-		Node: s.Node, Environment: env, Version: version, FactsSeq: s.FactsSeq, Priority: p, At: time.Now(), Staged: staged, Fresh: true,
+		Node: s.Node, Environment: env, Version: version, FactsSeq: s.FactsSeq, Priority: p, At: time.Now(), Staged: staged,
 	}}
 }
 

@@ -56,6 +56,7 @@ type fleetWorld struct {
 	following atomic.Bool
 	ahead     atomic.Bool
 	refresh   atomic.Int64 // a time.Duration
+	slower    atomic.Int64 // a time.Duration, by which compilations take longer
 }
 
 // pause lets nothing compile until resume.
@@ -200,7 +201,7 @@ func (w *fleetWorld) compile(ctx context.Context, o compile.Order) (compile.Outc
 	w.mu.Lock()
 	before, known := w.compiled[o.Node], w.ended[o.Node].Before(time.Now())
 	w.mu.Unlock()
-	<-time.After(100 * time.Millisecond)
+	<-time.After(100*time.Millisecond + time.Duration(w.slower.Load()))
 	var facts map[string]string
 	if err := json.Unmarshal(o.Facts, &facts); err != nil {
 		return compile.Outcome{}, err
