@@ -136,6 +136,21 @@ func changedMeanwhile(t *testing.T, b Backend) {
 	}
 }
 
+// toldTwice has an agent tell all anew that it has told, and go on: it heard nothing of what was taken.
+func toldTwice(t *testing.T, b Backend) {
+	file, service := Resource(2, event.Success, "File", "/1"), Resource(3, event.Failure, "Service", "ntp")
+	take(t, b.Store, 5, batch("a", "r", Begin(1), file))
+	take(t, b.Store, 6, batch("a", "r", Begin(1), file))
+	take(t, b.Store, 7, batch("a", "r", service, End(4)))
+	b.Report("a", "r", report(reported(file, service)...), At(31))
+	if all := settle(t, b.Store, 0); len(all) != 1 || len(all[0].Add)+all[0].Lacked+all[0].Extra > 0 {
+		t.Errorf("settled %+v", all)
+	}
+	if rows := read(t, b.Store, event.Filter{}); len(rows) != 4 {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
 func nothingAfterTheEnd(t *testing.T, b Backend) {
 	take(t, b.Store, 5, batch("a", "r", Begin(1), End(2)))
 	taken := take(t, b.Store, 6, batch("a", "r", Resource(3, event.Success, "File", "/1")))

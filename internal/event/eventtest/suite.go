@@ -34,18 +34,19 @@ func Fake() Backend {
 func RunStore(t *testing.T, open func(t *testing.T) Backend) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Backend){
-		"stored as sent":            storedAsSent,
-		"once and without gaps":     onceWithoutGaps,
-		"numbers by commit":         numbersByCommit,
-		"filtered":                  filtered,
-		"linked to jobs":            linkedToJobs,
-		"pruned":                    pruned,
-		"made from reports":         madeFromReports,
-		"compared with reports":     comparedWithReports,
-		"reports wait for streams":  reportsWait,
-		"changed while settled":     changedMeanwhile,
-		"nothing after it is ended": nothingAfterTheEnd,
-		"of agents":                 ofAgents,
+		"stored as sent":                      storedAsSent,
+		"once and without gaps":               onceWithoutGaps,
+		"numbers by commit":                   numbersByCommit,
+		"filtered":                            filtered,
+		"linked to jobs":                      linkedToJobs,
+		"pruned":                              pruned,
+		"made from reports":                   madeFromReports,
+		"compared with reports":               comparedWithReports,
+		"reports wait for streams":            reportsWait,
+		"changed while settled":               changedMeanwhile,
+		"what was told twice is settled once": toldTwice,
+		"nothing after it is ended":           nothingAfterTheEnd,
+		"of agents":                           ofAgents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,8 +132,9 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 	firsts := map[runKey]int64{}
 	for _, p := range parts {
 		k := runKey{p.run.Node, p.run.ID}
+		firsts[k] = cmp.Or(firsts[k], p.run.First)
 		if len(p.events) > 0 {
-			firsts[k] = cmp.Or(firsts[k], p.run.First, number)
+			firsts[k] = cmp.Or(firsts[k], number)
 		}
 		for _, e := range p.run.Rows(p.events, number, p.reported, now) {
 			row, err := streamed(e)
