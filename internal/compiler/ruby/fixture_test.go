@@ -30,6 +30,7 @@ node 'talks.example.org' {
   notice("undefined: ${not_there}")
   Integer[1, 2000].each |$n| { notice("line ${n}") }
 }
+node 'missing-library.example.org' { notify { 'x': message => inline_template('<%= require "jsn" %>') } }
 node 'template.example.org' { notify { 'x': message => template('bad/broken.erb') } }
 node 'syntax-in-module.example.org' { include bad::syntax }
 node 'environment.example.org' { notify { 'env': message => bad::env() } }

@@ -82,7 +82,7 @@ func TestPlainPuppetFailsInTheSameWords(t *testing.T) {
 	root := tree(t, badCode)
 	pool := running(t, Config{Workers: 1}, directories{version("bad"): root})
 	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("bad"): root}, baseModulePath)
-	for _, node := range []string{"unknown-class", "raises", "bad-parameter", "fails", "template", "syntax-in-module", "fine"} {
+	for _, node := range []string{"unknown-class", "raises", "bad-parameter", "fails", "missing-library", "template", "syntax-in-module", "fine"} {
 		agree(t, pool, plain, order(t, "production", "bad", node+".example.org"))
 	}
 }

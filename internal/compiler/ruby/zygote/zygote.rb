@@ -2,6 +2,7 @@
 
 require 'socket'
 require 'wire'
+require 'guesses'
 require 'memory'
 require 'privacy'
 
@@ -60,18 +61,22 @@ module Tutti
     end
 
     def hello(message)
-      require 'compiler'
-      require 'worker'
       @limits = message['limits']
-      @compiler = Compiler.new(name: message['environment'], version: message['version'], root: message['root'],
-                               dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'],
-                               settings: message['settings'] || {})
-      @compiler.load
+      Guesses.off { load(message) }
       Time.at(0).zone # the time zone is read once: all workers have the same
       settle
       { 'puppet' => Puppet.version, 'ruby' => RUBY_VERSION, 'resident_bytes' => Memory.resident }
     rescue Puppet::Error => e # environment.conf cannot be used
       { 'error' => Logs.clean(e.message) }
+    end
+
+    def load(message)
+      require 'compiler'
+      require 'worker'
+      @compiler = Compiler.new(name: message['environment'], version: message['version'], root: message['root'],
+                               dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'],
+                               settings: message['settings'] || {})
+      @compiler.load
     end
 
     # Compiles samples so that what they load is shared by all workers.
