@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require 'own_files'
 require 'puppet'
 require 'puppet/node'
 require 'puppet/parser'

@@ -8,32 +8,10 @@ module Tutti
 
     def self.install
       require 'puppet/pops'
-      require 'puppet/util/autoload'
-      Puppet::Util::Autoload.singleton_class.prepend(OwnFiles)
       Puppet::Pops::Loader::Loader.prepend(Names)
       Puppet::Pops::Parser::Locator::AbstractLocator.prepend(Lines)
       Puppet::Pops::Parser::EvaluatingParser.prepend(OneEvaluator)
       Puppet::Pops::Lookup::HieraConfig.prepend(SameFacts)
-    end
-
-    # Puppet's types and providers are loaded once, and never again: by require. Puppet loads them so that they could be loaded
-    # again, and writes each into $LOADED_FEATURES itself, whereupon Ruby resolves the links of every file that it loaded before:
-    # 760 000 calls of readlink for the types that every zygote loads, more than half of its start.
-    module OwnFiles
-      DIRECTORY = "#{File.dirname($LOADED_FEATURES.grep(%r{/puppet/pops\.rb\z}).first.to_s)}/"
-
-      def load_file(name, env)
-        file = get_file(name.to_s, env)
-        return super unless file&.start_with?(DIRECTORY) && !$LOADED_FEATURES.include?(file)
-
-        begin
-          loaded[cleanpath(name).chomp('.rb')] = [file, File.mtime(file)]
-          require file
-          true
-        rescue StandardError, ScriptError
-          super # in Puppet's words
-        end
-      end
     end
 
     # Loaders are asked by names that are split, joined and frozen first. Code may
