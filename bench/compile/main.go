@@ -16,7 +16,6 @@ import (
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
 	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/bench/rivals/measure"
-	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -41,7 +40,6 @@ type settings struct {
 }
 
 func main() {
-	cell.Main() // ends here if we are to guard one
 	var s settings
 	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking,cell", "servers to measure, and what noting inputs and cells cost")
 	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")

@@ -13,11 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tutti-project/tutti/internal/cli"
-	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 func main() {
-	cell.Main() // ends here if we are to guard one
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us without waiting
 	code := cli.Run(ctx, os.Args[1:], cli.System{

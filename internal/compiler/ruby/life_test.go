@@ -102,7 +102,6 @@ func TestWaitingForASlotCanBeCancelled(t *testing.T) {
 // TestMain also is the child process of the next test: a server with a worker
 // that loops and one whose child sleeps, until it is killed.
 func TestMain(m *testing.M) {
-	cell.Main()
 	dir := os.Getenv("TUTTI_TEST_SERVER_DIR")
 	if dir == "" {
 		os.Exit(m.Run())

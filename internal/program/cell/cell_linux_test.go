@@ -22,7 +22,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Main()
 	become()
 	os.Exit(m.Run())
 }

@@ -3,9 +3,10 @@
 // machine, and everything that it starts ends with it.
 //
 // Story: a Keeper finds out at the start what this machine has, and proves it by a forbidden
-// read. Start then runs the program's own binary again, as a guard: the guard builds the cell
-// around itself, starts the program in it, and stays. It answers questions, kills, and clears up
-// what was left behind; when the server is gone, it ends the cell.
+// read. Start then runs the program's own binary again, as a guard, which the import of this
+// package makes of it: the guard builds the cell around itself, starts the program in it, and
+// stays. It answers questions, kills, and clears up what was left behind; when the server is
+// gone, it ends the cell.
 //
 //	server ──► guard (outside of Landlock and seccomp) ──► program ──► what it starts
 //	   └── socket: the order, a report; then kills, questions about memory; its end is the cell's

@@ -19,9 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main must come first in a program that starts cells: it does not return if this process was started to guard one.
-func Main() {
-	able.Store(true)
+// able tells that this program can be its own guard.
+const able = true
+
+// A process that was started to guard a cell does so here, and never gets to its main: to initialise the packages that a guard has no use for
+// would take longer than to build the cell.
+func init() { //nolint:gochecknoinits // see above
 	if len(os.Args) != 3 || os.Args[1] != command {
 		return
 	}

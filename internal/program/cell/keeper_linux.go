@@ -55,7 +55,7 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 		return k, nil
 	}
 	var failures []error
-	if !able.Load() {
+	if !able {
 		failures = append(failures, errors.New("this program has no cells on "+runtime.GOOS+"/"+runtime.GOARCH))
 	}
 	users, err := usersFor(c.User)
@@ -64,7 +64,7 @@ func Open(ctx context.Context, c Config) (*Keeper, error) {
 	}
 	for _, u := range users {
 		for _, spaces := range []bool{true, false} {
-			if k.built() || !able.Load() {
+			if k.built() || !able {
 				break
 			}
 			k.uid, k.gid, k.spaces = u.uid, u.gid, spaces

@@ -18,12 +18,6 @@ import (
 	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
-// TestMain also is the guard of the cells that tests make.
-func TestMain(m *testing.M) {
-	cell.Main()
-	os.Exit(m.Run())
-}
-
 var openCells = sync.OnceValues(func() (*cell.Keeper, error) {
 	dir, err := os.MkdirTemp("", "cells-")
 	if err != nil {

@@ -19,12 +19,6 @@ import (
 	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
-// TestMain also is the guard of the cells that tests make.
-func TestMain(m *testing.M) {
-	cell.Main()
-	os.Exit(m.Run())
-}
-
 func resolver(t *testing.T) Resolver {
 	t.Helper()
 	keeper, err := cell.Open(t.Context(), cell.Config{Mode: cell.BestEffort, Dir: t.TempDir()})
