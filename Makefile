@@ -29,11 +29,17 @@ PUPPET8_CORE := ^(TestCatalogsEqualTheStockCompilers|TestValuesAreAsInPlainPuppe
 # libc is of a type of package os.)
 TRANSLATED := sqlite/lib libc memory
 RACE := -race $(TRANSLATED:%='-gcflags=modernc.org/%=-race=false -d=checkptr=0')
-# In these packages Go waits for Ruby and for other programs: the detector would cost much and watch little. `make race` watches them, too.
+# In these packages Go waits for Ruby and for other programs: the detector would cost much and watch little. `make race-all` watches them, too.
 # They run one after the other: what stands back for others (plain Puppet in the background) would never end beside all the others.
-WAITING := /e2e(/|$$)|/internal/server$$|/internal/compiler/ruby$$
-# In these one goroutine computes for a minute where the detector watches it, and for seconds where it does not. `make race` watches them, too.
+WAITING := /e2e(/pdbdiff)?$$|/internal/server$$|/internal/compiler/ruby$$
+# In these one goroutine computes for a minute where the detector watches it, and for seconds where it does not. `make race-all` watches them, too.
 COMPUTING := /internal/cli$$|/internal/diff$$
+# What takes too long for `make test`, in packages of which it runs the rest: `make stories` has it. For e2e, e2e/core_test.go says so.
+LONG := ^(TestRelease|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPlainPuppets|TestPlainPuppetUsesTheModulesOfTheVersion|$\
+TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets)$$
+# A suite has parts, and goes on when one fails: `run NAME [arguments of go test]`. The linters look for what `go vet` finds.
+SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; run() { $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
+SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && echo "The ten slowest:" && tools/slowest $(BIN)/suite.json 10 && exit $$failed
 
 .DEFAULT_GOAL := help
 
@@ -63,18 +69,22 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: test-deps console-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw ## every test but the long stories; prints the ten slowest
-	@all=$$($(GO) list ./...) && waiting=$$(grep -E '$(WAITING)|$(COMPUTING)' <<< "$$all") && watched=$$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all") || exit 1; failed=0; \
-	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) $$watched || failed=1; \
-	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) $$waiting || failed=1; \
-	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/puppet8.json -- $(ON_PUPPET8) -run '$(PUPPET8_CORE)' -timeout $(TEST_TIMEOUT) ./internal/compiler/ruby || failed=1; \
-	cat $(BIN)/raced.json $(BIN)/waiting.json $(BIN)/puppet8.json > $(BIN)/test.json; \
-	echo "The ten slowest:"; \
-	tools/slowest $(BIN)/test.json 10; \
-	exit $$failed
+TEST_NEEDS := test-deps console-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw
 
-stories: test-deps console-deps puppet8-root build $(BIN)/versitygw ## the long stories of e2e, which make test leaves out (e2e/long_test.go says which, and what holds their promises there)
-	CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TEST_TIMEOUT) ./e2e -args -long
+test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the ten slowest
+	@export CGO_ENABLED=0; $(SUITE); \
+	run packages -trimpath -skip '$(LONG)' $$(grep -vE '$(WAITING)' <<< "$$all"); \
+	run waiting -trimpath -p 1 -skip '$(LONG)' ./internal/server ./internal/compiler/ruby; \
+	run e2e -trimpath ./e2e; \
+	run puppet8 $(ON_PUPPET8) -run '$(PUPPET8_CORE)' ./internal/compiler/ruby; \
+	$(call SLOWEST,packages waiting e2e puppet8)
+
+stories: $(TEST_NEEDS) ## all other stories, tests that take long, and the questions to PuppetDB: what make test leaves out
+	@export CGO_ENABLED=0; $(SUITE); \
+	run long -trimpath -p 1 -run '$(LONG)' . ./internal/server ./internal/compiler/ruby; \
+	run questions -trimpath ./e2e/pdbdiff; \
+	run stories -trimpath -count=1 ./e2e -args -long; \
+	$(call SLOWEST,long questions stories)
 
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server
@@ -121,8 +131,13 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 	$(GO) test $(ON_PUPPET8) -timeout 60m ./e2e/pdbdiff && \
 	$(GO) test $(ON_PUPPET8) -trimpath -timeout 30m -v -run '^(TestPuppetserverKeepsInTutti|TestPypuppetdb)$$' ./e2e
 
-race: test-deps build $(BIN)/versitygw ## every test with the race detector, also where Go waits for other programs
-	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
+race: $(TEST_NEEDS) ## the packages again with the race detector, but for those where Go waits for other programs
+	@export CGO_ENABLED=1; $(SUITE); \
+	run raced $(RACE) -skip '$(LONG)' $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
+	$(call SLOWEST,raced)
+
+race-all: $(TEST_NEEDS) ## every test with the race detector, also where Go waits for other programs; some hours
+	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 240m ./...
 
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
@@ -249,9 +264,9 @@ verify: generate console ## fail if generated files or go.mod are not what is co
 	git diff --exit-code -- docs go.mod go.sum console/src/api internal/protocol/console/dist
 	@test -z "$$(git status --porcelain -- internal/protocol/console/dist)" || { git status --short -- internal/protocol/console/dist; exit 1; }
 
-check: lint verify test ## all that must hold before a merge
+check: verify lint test race stories ## all that must hold before a merge; CI runs the same
 
 .PHONY: help stories puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories soak-cluster
-.PHONY: quick test-cluster test-upgrade race fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
+.PHONY: quick test-cluster test-upgrade race race-all fuzz bench bench-deps bench-compile bench-compile8 bench-files bench-ingest bench-query bench-query8 bench-broker bench-jobs
 .PHONY: bench-actions bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-cluster bench-blobs bench-console bench-go lint
 .PHONY: fmt generate verify check man release console console-deps console-check screenshots
