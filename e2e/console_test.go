@@ -102,7 +102,9 @@ func startConsole(t *testing.T, names []string) *consoleWorld {
 	if given, err := failing.catalog("production", nil); err != nil || given.status != http.StatusOK {
 		t.Fatalf("no catalog: %v %+v", err, given)
 	}
-	for _, report := range [][]byte{reportJSON(w.red, newUUID()), failedReport(t, w.red, strings.TrimSpace(s.tutti(t, "code", "versions", "production", "-o", "name")))} {
+	for _, report := range [][]byte{
+		reportJSON(w.red, newUUID()), failedReport(t, w.red, strings.TrimSpace(s.tutti(t, "code", "versions", "production", "-o", "name"))),
+	} {
 		failing.must(t, http.MethodPut, "/puppet/v3/report/"+w.red+"?environment=production", "application/json", report)
 	}
 	enroller, err := newEnroller(s)
@@ -293,9 +295,10 @@ func (w *consoleWorld) actsBeyond(t *testing.T, role string) string {
 	t.Helper()
 	roles := rbac.BuiltIn()
 	at := slices.IndexFunc(roles, func(r rbac.Role) bool { return r.Name == role })
-	there := strings.NewReplacer("{name}", w.red, "{environment}", "production", "{group}", "All%20Nodes", "{path.group}", "All%20Nodes", "{user}", "admin", "{role}", "viewer",
-		"{module}", "service", "{action}", "status", "{policy}", "services-stay", "{freeze}", "nights", "{saved}", "webs", "{job}", "1", "{release}", "1", "{preview}", "1",
-		"{rule}", "none", "{task}", "web::restart")
+	there := strings.NewReplacer("{name}", w.red, "{environment}", "production", "{group}", "All%20Nodes", "{path.group}", "All%20Nodes",
+		"{user}", "admin", "{role}", "viewer",
+		"{module}", "service", "{action}", "status", "{policy}", "services-stay", "{freeze}", "nights", "{saved}", "webs", "{job}", "1",
+		"{release}", "1", "{preview}", "1", "{rule}", "none", "{task}", "web::restart")
 	type act struct{ Name, Method, Path string }
 	var acts []act
 	for _, op := range api.Operations() {

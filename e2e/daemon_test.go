@@ -218,7 +218,9 @@ func TestTheAgentSurvives(t *testing.T) {
 	if diff := cmp.Diff(`{"request_hops":[]}`, string(ctl.ask(d.uri(), "ping", "ping", `{}`).Results)); diff != "" {
 		t.Errorf("ping (-want +got):\n%s", diff)
 	}
-	if text := ctl.response(wire.NonBlockingResponse, ctl.order(d.uri(), "command", "run", `{"command":"echo one; echo two >&2; exit 3"}`)); string(text.Results) != `{"exitcode":3,"stdout":"one\n","stderr":"two\n"}` {
+	if text := ctl.response(wire.NonBlockingResponse,
+		ctl.order(d.uri(), "command", "run",
+			`{"command":"echo one; echo two >&2; exit 3"}`)); string(text.Results) != `{"exitcode":3,"stdout":"one\n","stderr":"two\n"}` {
 		t.Errorf("the command gave %s", text.Results)
 	}
 

@@ -110,7 +110,9 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	if !within(patience, func() bool { return s.metric(t, "tutti_event_runs_settled_total") == 1 }) {
 		t.Fatalf("%g runs were compared with their reports; reports: %+v", s.metric(t, "tutti_event_runs_settled_total"), a.reports(t))
 	}
-	for _, name := range []string{"tutti_events_only_in_report_total", "tutti_events_only_in_stream_total", "tutti_events_missing_total", "tutti_events_from_reports_total"} {
+	for _, name := range []string{
+		"tutti_events_only_in_report_total", "tutti_events_only_in_stream_total", "tutti_events_missing_total", "tutti_events_from_reports_total",
+	} {
 		if n := s.metric(t, name); n != 0 {
 			t.Errorf("%s is %g", name, n)
 		}

@@ -35,8 +35,8 @@ func customFact(t *testing.T, a *agent, name, value string) (change func(value s
 
 // volatile facts differ each time somebody looks.
 var volatile = []string{
-	"load_averages", "memory", "memoryfree", "memoryfree_mb", "swapfree", "swapfree_mb", "system_uptime", "uptime", "uptime_seconds", "uptime_hours", "uptime_days",
-	"mountpoints", "filesystems", "path", "trusted", "processors", "disks",
+	"load_averages", "memory", "memoryfree", "memoryfree_mb", "swapfree", "swapfree_mb", "system_uptime", "uptime", "uptime_seconds",
+	"uptime_hours", "uptime_days", "mountpoints", "filesystems", "path", "trusted", "processors", "disks",
 }
 
 // steady are a node's stored facts without those.
