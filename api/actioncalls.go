@@ -75,8 +75,9 @@ type ActionAsked struct {
 
 // ActionAnswer is what came of a call on one node.
 type ActionAnswer struct {
-	Node         string          `json:"node"`
-	State        string          `json:"state"`                  // ok, aborted, unknown action, missing data, invalid data, error, offline, denied, no answer, left, not asked
+	Node string `json:"node"`
+	// ok, aborted, unknown action, missing data, invalid data, error, offline, denied, no answer, left, not asked
+	State        string          `json:"state"`
 	Message      string          `json:"message,omitempty"`      // why there are no results
 	Data         json.RawMessage `json:"data,omitempty"`         // results, with ok and perhaps with aborted
 	Milliseconds float64         `json:"milliseconds,omitempty"` // from the question to the answer, at the server

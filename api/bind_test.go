@@ -39,7 +39,9 @@ func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[^\x00-\x1f./][^\x00-\x1f]{0,20}`)
-		list := ReportListRequest{Name: text.Draw(t, "name"), Status: text.Draw(t, "status"), After: text.Draw(t, "after"), Limit: rapid.IntRange(0, 1000).Draw(t, "limit")}
+		list := ReportListRequest{
+			Name: text.Draw(t, "name"), Status: text.Draw(t, "status"), After: text.Draw(t, "after"), Limit: rapid.IntRange(0, 1000).Draw(t, "limit"),
+		}
 		if got, err := carry(ReportList, list); err != nil || got != list {
 			t.Fatalf("sent %+v, got %+v, %v", list, got, err)
 		}
@@ -70,7 +72,8 @@ func TestBindRefusesWhatItDoesNotKnow(t *testing.T) {
 			}
 		})
 	}
-	if err := Bind(httptest.NewRequest(http.MethodGet, "/x?delivery=perhaps", http.NoBody), &NodeListRequest{}); fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "true or false") {
+	if err := Bind(httptest.NewRequest(http.MethodGet, "/x?delivery=perhaps", http.NoBody), &NodeListRequest{}); fault.Of(err) != fault.Invalid ||
+		!strings.Contains(fault.Detail(err), "true or false") {
 		t.Errorf("delivery=perhaps: %v", err)
 	}
 	for name, body := range map[string]string{

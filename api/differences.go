@@ -107,15 +107,16 @@ type FleetDifference struct {
 
 // ChangeGroup is one change and the nodes that have it.
 type ChangeGroup struct {
-	Key         string              `json:"key"`    // the same for the same change, as long as the server's key is
-	Change      string              `json:"change"` // error, lost-all, lost-most, added, removed, changed, node (classes, environment), edge
-	Type        string              `json:"type,omitempty"`
-	Title       string              `json:"title,omitempty"` // a node's own name in it is <node>, its host name <host>
-	Exported    bool                `json:"exported,omitempty"`
-	OrderOnly   bool                `json:"order_only,omitempty"`
-	Parameters  []string            `json:"parameters,omitempty"`   // that changed
-	EngineNoise []string            `json:"engine_noise,omitempty"` // nothing but the form of values differs, and another engine compiled the new catalog: the forms, such as a number as text
-	Message     string              `json:"message,omitempty"`      // of an error
+	Key        string   `json:"key"`    // the same for the same change, as long as the server's key is
+	Change     string   `json:"change"` // error, lost-all, lost-most, added, removed, changed, node (classes, environment), edge
+	Type       string   `json:"type,omitempty"`
+	Title      string   `json:"title,omitempty"` // a node's own name in it is <node>, its host name <host>
+	Exported   bool     `json:"exported,omitempty"`
+	OrderOnly  bool     `json:"order_only,omitempty"`
+	Parameters []string `json:"parameters,omitempty"` // that changed
+	// nothing but the form of values differs, and another engine compiled the new catalog: the forms, such as a number as text
+	EngineNoise []string            `json:"engine_noise,omitempty"`
+	Message     string              `json:"message,omitempty"` // of an error
 	File        string              `json:"file,omitempty"`
 	Line        int                 `json:"line,omitempty"`
 	Nodes       int                 `json:"nodes"`

@@ -101,7 +101,9 @@ type EventSpan struct {
 // FollowEvents hands over what happens in Puppet runs until each returns an error. It connects again when the
 // connection is lost, and goes on where it was: no event is left out, none comes twice. pruned is told when events
 // that were wanted are not kept any more; lost and back are told as by FollowJob.
-func (c *Client) FollowEvents(ctx context.Context, request EventStreamRequest, each func(Event) error, pruned func(EventSpan), lost func(error), back func()) error {
+func (c *Client) FollowEvents(ctx context.Context, request EventStreamRequest, each func(Event) error, pruned func(EventSpan),
+	lost func(error), back func(),
+) error {
 	after, err := strconv.ParseInt(request.After, 10, 64)
 	if err != nil {
 		after = -1 // the server says where it begins, or what is wrong

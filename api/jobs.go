@@ -202,8 +202,9 @@ type JobPlan struct {
 	Targets      []JobTarget `json:"targets,omitempty"`
 	// Of a Puppet run, in a dry run: what leads from the catalogs that nodes applied last to those that they may have now, of nodes with
 	// a new catalog. Missing: there are none.
-	Changes    *FleetDifference `json:"changes,omitempty"`
-	Uncompared int              `json:"uncompared,omitempty"` // nodes with a new catalog that are not among them: it is not known what they applied, the caller may not read their catalogs, or they are too many
+	Changes *FleetDifference `json:"changes,omitempty"`
+	// nodes with a new catalog that are not among them: it is not known what they applied, the caller may not read their catalogs, or they are too many
+	Uncompared int `json:"uncompared,omitempty"`
 }
 
 // JobTarget is a node of a plan.
@@ -316,17 +317,18 @@ type Job struct {
 
 // JobRun is one node's share of a job.
 type JobRun struct {
-	Job         string        `json:"job"`
-	Node        string        `json:"node"`
-	Transaction string        `json:"transaction"`
-	State       string        `json:"state"`            // waiting, sent, running; or final: succeeded, failed, errored, timed_out, killed, refused, offline, skipped, lost
-	Reason      string        `json:"reason,omitempty"` // of every final state
-	ExitCode    *int          `json:"exit_code,omitempty"`
-	Puppet      *JobRunPuppet `json:"puppet,omitempty"` // of a Puppet run that ended
-	Output      JobRunOutput  `json:"output"`
-	SentAt      *time.Time    `json:"sent_at,omitempty"`
-	StartedAt   *time.Time    `json:"started_at,omitempty"`
-	FinishedAt  *time.Time    `json:"finished_at,omitempty"`
+	Job         string `json:"job"`
+	Node        string `json:"node"`
+	Transaction string `json:"transaction"`
+	// waiting, sent, running; or final: succeeded, failed, errored, timed_out, killed, refused, offline, skipped, lost
+	State      string        `json:"state"`
+	Reason     string        `json:"reason,omitempty"` // of every final state
+	ExitCode   *int          `json:"exit_code,omitempty"`
+	Puppet     *JobRunPuppet `json:"puppet,omitempty"` // of a Puppet run that ended
+	Output     JobRunOutput  `json:"output"`
+	SentAt     *time.Time    `json:"sent_at,omitempty"`
+	StartedAt  *time.Time    `json:"started_at,omitempty"`
+	FinishedAt *time.Time    `json:"finished_at,omitempty"`
 }
 
 // JobRunPuppet is what a Puppet run says of itself.

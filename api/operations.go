@@ -10,8 +10,8 @@ func Operations() []Operation {
 	return slices.Concat(
 		certificateOperations(), codeOperations(), sourceOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
 		actionOperations(),
-		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(), previewOperations(), releaseOperations(),
-		noiseOperations(), policyOperations(), accessOperations(), auditOperations(),
+		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(),
+		previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), accessOperations(), auditOperations(),
 		usageOperations(), clusterOperations(), versionOperations(), descriptionOperations(),
 	)
 }

@@ -144,13 +144,15 @@ type Preview struct {
 	State       string         `json:"state"` // compiling, ready or cancelled
 	Reason      string         `json:"reason,omitempty"`
 	Nodes       int            `json:"nodes"`
-	Counts      map[string]int `json:"counts"`                // nodes by state: waiting, same, reordered, changed, failed, first, unable
-	Quiet       int            `json:"quiet,omitempty"`       // of the changed nodes, those of which noise rules hide every change; of a ready preview
-	EngineOnly  int            `json:"engine_only,omitempty"` // of the changed nodes, those that change in noise of the engine only, beside what noise rules hide; of a ready preview
-	Unseen      []Unseen       `json:"unseen,omitempty"`      // what it cannot see
-	CreatedAt   time.Time      `json:"created_at"`
-	EndedAt     *time.Time     `json:"ended_at,omitempty"`
-	Check       *CodeCheck     `json:"check,omitempty"` // in the answer of preview.create: what is wrong with files of a manifest, or of a version for another engine; they are only read
+	Counts      map[string]int `json:"counts"`          // nodes by state: waiting, same, reordered, changed, failed, first, unable
+	Quiet       int            `json:"quiet,omitempty"` // of the changed nodes, those of which noise rules hide every change; of a ready preview
+	// of the changed nodes, those that change in noise of the engine only, beside what noise rules hide; of a ready preview
+	EngineOnly int        `json:"engine_only,omitempty"`
+	Unseen     []Unseen   `json:"unseen,omitempty"` // what it cannot see
+	CreatedAt  time.Time  `json:"created_at"`
+	EndedAt    *time.Time `json:"ended_at,omitempty"`
+	// in the answer of preview.create: what is wrong with files of a manifest, or of a version for another engine; they are only read
+	Check *CodeCheck `json:"check,omitempty"`
 }
 
 // Unseen is something that a preview cannot see, and for how many nodes.

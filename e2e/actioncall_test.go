@@ -62,7 +62,8 @@ func TestActionsOnRealNodes(t *testing.T) {
 	}
 
 	// Each call is recorded in short, without answers; what changed something is there as a job.
-	if out := s.tutti(t, "action", "status", "-o", "csv", "--columns", "action,state,nodes,answers", "--limit", "2"); !regexp.MustCompile(`(?s)^action,.*\nfilemgr touch,failed,2,2 refused\nservice status,ended,2,2 aborted\n$`).MatchString(out) {
+	if out := s.tutti(t, "action", "status", "-o", "csv", "--columns", "action,state,nodes,answers",
+		"--limit", "2"); !regexp.MustCompile(`(?s)^action,.*\nfilemgr touch,failed,2,2 refused\nservice status,ended,2,2 aborted\n$`).MatchString(out) {
 		t.Errorf("status of actions:\n%s", out)
 	}
 

@@ -108,7 +108,8 @@ func readers(flags []string) [][]string {
 // Each kind of condition chooses among 200 nodes those that a naive reading of it means.
 func TestEachKindOfFilterOnTwoHundredNodes(t *testing.T) {
 	begin(t, 60)
-	s := startServer(t, "--autosign", "list", "--autosign-list", "*.example.test", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0", "--verify-share", "off")
+	s := startServer(t, "--autosign", "list", "--autosign-list", "*.example.test", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0",
+		"--verify-share", "off")
 	names := sim.Names(200, "example.test")
 	nodes := make([]filteredNode, len(names))
 	services := map[string][]string{}

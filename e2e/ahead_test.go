@@ -95,7 +95,8 @@ func TestDeployedCodeReachesWhomItTouches(t *testing.T) {
 	if status.Current != 1 || status.NoCatalog != 0 || len(status.Errors) != 1 {
 		t.Fatalf("status %+v", status)
 	}
-	if e := status.Errors[0]; !strings.HasSuffix(e.File, "modules/web/manifests/init.pp") || e.Line != 2 || e.Nodes != 1 || len(e.Names) != 1 || e.Names[0] != web.agent.name {
+	if e := status.Errors[0]; !strings.HasSuffix(e.File, "modules/web/manifests/init.pp") || e.Line != 2 || e.Nodes != 1 || len(e.Names) != 1 ||
+		e.Names[0] != web.agent.name {
 		t.Errorf("the error is %+v", e)
 	}
 	contains(t, s.tutti(t, "code", "status"), "2 nodes, 1 current, 0 waiting, 1 failed", "modules/web/manifests/init.pp:2", "pages", web.agent.name)

@@ -28,7 +28,8 @@ func TestABackupOfServersUnderLoad(t *testing.T) {
 	l := startLoad(t, a, b)
 	eventually(t, patience, "both servers are busy", func() bool { return l.busy(5) })
 	begun := l.acknowledged()
-	made := decode[backup.Result](t, a, "backup", "create", filepath.Join(f.dir, "backups")+"/", "--recipient", public, "--database", f.database, "--blobs", "s3://tutti/content")
+	made := decode[backup.Result](t, a, "backup", "create", filepath.Join(f.dir, "backups")+"/", "--recipient", public, "--database", f.database,
+		"--blobs", "s3://tutti/content")
 	later := l.acknowledged()
 	l.stop(t)
 	if made.Rows == 0 || made.Blobs == 0 {
@@ -48,7 +49,8 @@ func TestABackupOfServersUnderLoad(t *testing.T) {
 	f.sql(t, "CREATE DATABASE restored")
 	f.database = strings.Replace(f.database, "/postgres?", "/restored?", 1)
 	c, d := f.server(t, "c", "--autosign", "all", "--blobs", "s3://tutti/restored"), f.server(t, "d", "--autosign", "all", "--blobs", "s3://tutti/restored")
-	contains(t, c.tutti(t, "backup", "restore", filepath.Join(f.dir, "backups"), "--identity-file", key, "--database", f.database, "--blobs", "s3://tutti/restored"),
+	contains(t,
+		c.tutti(t, "backup", "restore", filepath.Join(f.dir, "backups"), "--identity-file", key, "--database", f.database, "--blobs", "s3://tutti/restored"),
 		"Restored all of backup "+made.ID)
 	c.startFor(t)
 	l.isKnown(t, c, begun)
@@ -107,7 +109,8 @@ func startLoad(t *testing.T, servers ...*server) *serversLoad {
 // sendFacts sends facts with growing numbers, one after the other.
 func (l *serversLoad) sendFacts(n *node) {
 	for number := 1; !l.isOver(); number++ {
-		answer, err := n.do(http.MethodPut, "/puppet/v3/facts/"+n.name+"?environment=production", "application/json", factsJSON(n.name, map[string]any{"number": number}))
+		answer, err := n.do(http.MethodPut, "/puppet/v3/facts/"+n.name+"?environment=production", "application/json",
+			factsJSON(n.name, map[string]any{"number": number}))
 		if err == nil && answer.status != http.StatusOK {
 			if answer.status == http.StatusServiceUnavailable || answer.status == http.StatusTooManyRequests {
 				number--

@@ -53,7 +53,8 @@ func TestBuiltInModulesAnswer(t *testing.T) {
 	if r := ctl.ask(d.uri(), "rpcutil", "get_data", fmt.Sprintf(`{"source":"fstat","query":%q}`, path)); !strings.Contains(string(r.Results), `"present":0`) {
 		t.Errorf("%s", r.Results)
 	}
-	if f := ctl.fails(wire.BlockingRequest, d.uri(), "service", "status", `{"service":"nothing-of-that-name"}`); f.Description != "this node has no service nothing-of-that-name" || f.Code != uint8(action.Aborted) {
+	if f := ctl.fails(wire.BlockingRequest, d.uri(), "service", "status",
+		`{"service":"nothing-of-that-name"}`); f.Description != "this node has no service nothing-of-that-name" || f.Code != uint8(action.Aborted) {
 		t.Errorf("%+v", f)
 	}
 	if f := ctl.fails(wire.BlockingRequest, d.uri(), "service", "status", `{}`); f.Code != uint8(action.MissingData) {
@@ -63,7 +64,8 @@ func TestBuiltInModulesAnswer(t *testing.T) {
 		t.Errorf("questions left %+v", now.Transactions)
 	}
 
-	if r := ctl.response(wire.NonBlockingResponse, ctl.order(d.uri(), "filemgr", "touch", fmt.Sprintf(`{"file":%q}`, path))); string(r.Results) != `{"output":"the file was made"}` {
+	if r := ctl.response(wire.NonBlockingResponse,
+		ctl.order(d.uri(), "filemgr", "touch", fmt.Sprintf(`{"file":%q}`, path))); string(r.Results) != `{"output":"the file was made"}` {
 		t.Errorf("%s", r.Results)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -72,11 +74,13 @@ func TestBuiltInModulesAnswer(t *testing.T) {
 	if r := ctl.ask(d.uri(), "filemgr", "status", fmt.Sprintf(`{"file":%q}`, path)); !strings.Contains(string(r.Results), `"type":"file","size":0`) {
 		t.Errorf("%s", r.Results)
 	}
-	if f := ctl.fails(wire.NonBlockingRequest, d.uri(), "filemgr", "remove", fmt.Sprintf(`{"file":%q}`, path)); !strings.Contains(f.Description, "filemgr remove is off; the node's owner allows it with extra_actions") {
+	if f := ctl.fails(wire.NonBlockingRequest, d.uri(), "filemgr", "remove", fmt.Sprintf(`{"file":%q}`, path)); !strings.Contains(f.Description,
+		"filemgr remove is off; the node's owner allows it with extra_actions") {
 		t.Errorf("%+v", f)
 	}
 	f := ctl.fails(wire.BlockingRequest, d.uri(), "filemgr", "touch", `{"file":"`+path+`/below"}`)
-	if f.Description != path+"/below was not touched: no such file or directory" && f.Description != path+"/below was not touched: not a directory" || f.Code != uint8(action.Aborted) {
+	if f.Description != path+"/below was not touched: no such file or directory" && f.Description != path+"/below was not touched: not a directory" ||
+		f.Code != uint8(action.Aborted) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -105,7 +105,8 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 		t.Fatalf("node: %d %s", a.status, a.body)
 	}
 	c := n.dial(t)
-	if _, err := fmt.Fprintf(c, "GET /puppet/v3/node/%s?environment=production HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", n.name); err != nil {
+	const request = "GET /puppet/v3/node/%s?environment=production HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n"
+	if _, err := fmt.Fprintf(c, request, n.name); err != nil {
 		t.Fatal(err)
 	}
 	reader := bufio.NewReader(c)

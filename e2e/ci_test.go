@@ -152,7 +152,8 @@ func (r ciRun) github(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	programtest.Write(t, filepath.Join(dir, "gh"), "#!/bin/sh\nset -e\ntest \"$1 $2 $4\" = 'pr comment --body-file'\n{ echo \"$GH_TOKEN $3\"; cat \"$5\"; } > "+filepath.Join(dir, "said")+"\n")
+	programtest.Write(t, filepath.Join(dir, "gh"),
+		"#!/bin/sh\nset -e\ntest \"$1 $2 $4\" = 'pr comment --body-file'\n{ echo \"$GH_TOKEN $3\"; cat \"$5\"; } > "+filepath.Join(dir, "said")+"\n")
 	env := []string{"PATH=" + dir + ":" + filepath.Dir(binary) + ":" + os.Getenv("PATH"), "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary")}
 	job := file.Jobs["preview"]
 	for name, value := range job.Env {

@@ -33,7 +33,8 @@ func TestClassifierClients(t *testing.T) {
 	if err := json.Unmarshal([]byte(ask("GET", "/groups", "", 200).body), &groups); err != nil || len(groups) != 1 {
 		t.Fatalf("groups: %v %v", groups, err)
 	}
-	made := ask("POST", "/groups", `{"name":"Web","parent":"`+groups[0].ID+`","environment":"production","classes":{"apache":{"port":80}},"rule":["or",["=",["fact","role"],"web"]]}`, 303)
+	made := ask("POST", "/groups",
+		`{"name":"Web","parent":"`+groups[0].ID+`","environment":"production","classes":{"apache":{"port":80}},"rule":["or",["=",["fact","role"],"web"]]}`, 303)
 	id := strings.TrimPrefix(made.header.Get("Location"), "/classifier-api/v1/groups/")
 	ask("POST", "/groups/"+id+"/pin", `{"nodes":["web-1.example.test"]}`, 204)
 	contains(t, ask("POST", "/classified/nodes/web-1.example.test", `{"fact":{},"trusted":{}}`, 200).body, `"apache":{"port":80}`, `"environment":"production"`)

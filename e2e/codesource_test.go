@@ -65,11 +65,13 @@ func TestWhatADeployAnnounces(t *testing.T) {
 	begin(t, 60)
 	s := startServer(t)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "Puppetfile"), "mod 'puppetlabs/stdlib', '9.4.1'\nmod 'puppetlabs/apt',\n  git: 'https://git.example.test/apt.git'\nmod 'own/web'\n")
+	write(t, filepath.Join(dir, "Puppetfile"),
+		"mod 'puppetlabs/stdlib', '9.4.1'\nmod 'puppetlabs/apt',\n  git: 'https://git.example.test/apt.git'\nmod 'own/web'\n")
 	write(t, filepath.Join(dir, "modules/web/manifests/init.pp"), "class web {}\n")
 	r := s.try(t, "code", "deploy", "production", dir)
 	for _, want := range []string{
-		"warning: 2 modules of the Puppetfile are not there: puppetlabs/stdlib, puppetlabs/apt. Run `r10k puppetfile install` (or `g10k -puppetfile`) in " + dir + ", then deploy that directory again",
+		"warning: 2 modules of the Puppetfile are not there: puppetlabs/stdlib, puppetlabs/apt. Run `r10k puppetfile install` (or `g10k -puppetfile`) in " + dir +
+			", then deploy that directory again",
 		"production is a new environment",
 	} {
 		if r.code != 0 || !strings.Contains(r.err, want) {

@@ -30,7 +30,8 @@ func TestShellsComplete(t *testing.T) {
 	if err := s.checkIn("web-1.example.test", map[string]any{"story_noop": true, "rack": "r9", "os": map[string]any{"family": "Debian"}}); err != nil {
 		t.Fatal(err)
 	}
-	s.try(t, "agent", "join", s.url, "--certname", "stranger.other", "--dir", filepath.Join(dir, "agent"), "--ca-file", filepath.Join(s.data, "ca/ca_crt.pem"), "--wait", "0")
+	s.try(t, "agent", "join", s.url, "--certname", "stranger.other", "--dir", filepath.Join(dir, "agent"), "--ca-file", filepath.Join(s.data, "ca/ca_crt.pem"),
+		"--wait", "0")
 	s.tutti(t, "role", "create", "web-team", "--grant", "node:read")
 	s.tutti(t, "user", "create", "web-1.example.test", "--role", "web-team", "--node")
 	s.tutti(t, "group", "create", "Web servers", "--pin", "web-1.example.test")

@@ -102,7 +102,9 @@ func startConsole(t *testing.T, names []string) *consoleWorld {
 	if given, err := failing.catalog("production", nil); err != nil || given.status != http.StatusOK {
 		t.Fatalf("no catalog: %v %+v", err, given)
 	}
-	for _, report := range [][]byte{reportJSON(w.red, newUUID()), failedReport(t, w.red, strings.TrimSpace(s.tutti(t, "code", "versions", "production", "-o", "name")))} {
+	for _, report := range [][]byte{
+		reportJSON(w.red, newUUID()), failedReport(t, w.red, strings.TrimSpace(s.tutti(t, "code", "versions", "production", "-o", "name"))),
+	} {
 		failing.must(t, http.MethodPut, "/puppet/v3/report/"+w.red+"?environment=production", "application/json", report)
 	}
 	enroller, err := newEnroller(s)
@@ -255,8 +257,8 @@ func (w *consoleWorld) browse(t *testing.T, script string, more ...string) strin
 }
 
 // runs holds that the command lines which pages showed are of use: a shell reads them, and each does what it says. One that follows is
-// asked for its help, which it gives only with flags that it has.
-func (w *consoleWorld) runs(t *testing.T, said string) {
+// asked for its help, which it gives only with flags that it has. At least so many were shown.
+func (w *consoleWorld) runs(t *testing.T, said string, least int) {
 	t.Helper()
 	ran := 0
 	for line := range strings.Lines(said) {
@@ -274,7 +276,7 @@ func (w *consoleWorld) runs(t *testing.T, said string) {
 			t.Errorf("%s: exit code %d\n%s", command, r.code, r.text())
 		}
 	}
-	if ran < 12 {
+	if ran < least {
 		t.Errorf("only %d command lines were shown", ran)
 	}
 }
@@ -285,7 +287,7 @@ func TestConsole(t *testing.T) {
 	begin(t, 90)
 	w := startConsole(t, sim.Names(30, "example.test"))
 	w.viewer(t, "vera", "look-but-do-not-touch")
-	w.runs(t, w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch", "TUTTI_ACTS="+w.actsBeyond(t, "viewer")))
+	w.runs(t, w.browse(t, "journeys.mjs", "TUTTI_VIEWER=vera", "TUTTI_VIEWER_PASSWORD=look-but-do-not-touch", "TUTTI_ACTS="+w.actsBeyond(t, "viewer")), 12)
 }
 
 // actsBeyond is every act of the API that a built-in role does not allow, on things that are there, as JSON.
@@ -293,9 +295,10 @@ func (w *consoleWorld) actsBeyond(t *testing.T, role string) string {
 	t.Helper()
 	roles := rbac.BuiltIn()
 	at := slices.IndexFunc(roles, func(r rbac.Role) bool { return r.Name == role })
-	there := strings.NewReplacer("{name}", w.red, "{environment}", "production", "{group}", "All%20Nodes", "{path.group}", "All%20Nodes", "{user}", "admin", "{role}", "viewer",
-		"{module}", "service", "{action}", "status", "{policy}", "services-stay", "{freeze}", "nights", "{saved}", "webs", "{job}", "1", "{release}", "1", "{preview}", "1",
-		"{rule}", "none", "{task}", "web::restart")
+	there := strings.NewReplacer("{name}", w.red, "{environment}", "production", "{group}", "All%20Nodes", "{path.group}", "All%20Nodes",
+		"{user}", "admin", "{role}", "viewer",
+		"{module}", "service", "{action}", "status", "{policy}", "services-stay", "{freeze}", "nights", "{saved}", "webs", "{job}", "1",
+		"{release}", "1", "{preview}", "1", "{rule}", "none", "{task}", "web::restart")
 	type act struct{ Name, Method, Path string }
 	var acts []act
 	for _, op := range api.Operations() {

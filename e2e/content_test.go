@@ -94,7 +94,8 @@ func TestContentInAnS3Store(t *testing.T) {
 		t.Errorf("what is not cached: %d %v %s", a.status, a.header, a.body)
 	}
 	eventually(t, patience, "a catalog that nobody had is put off, and says why", func() bool {
-		a := late.must(t, http.MethodPost, "/puppet/v3/catalog/"+late.name+"?environment=production", "application/x-www-form-urlencoded", catalogForm(late.name, "production", facts))
+		a := late.must(t, http.MethodPost, "/puppet/v3/catalog/"+late.name+"?environment=production", "application/x-www-form-urlencoded",
+			catalogForm(late.name, "production", facts))
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
 			t.Fatalf("a catalog that nobody had: %d %v %s", a.status, a.header, a.body)
 		}

@@ -49,6 +49,20 @@ func joinNode(t *testing.T, s *server, name string, flags ...string) *daemon {
 	return d
 }
 
+// withDaemon gives a node with a puppet agent the agent of Tutti, too: it has Puppet's certificate, runs the node's Puppet, and is connected.
+func (a *agent) withDaemon(t *testing.T, s *server, flags ...string) *daemon {
+	t.Helper()
+	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
+		t.Fatalf("puppet ssl bootstrap: %s", r.text())
+	}
+	dir := t.TempDir()
+	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
+	d := newDaemon(t, a.name, dir, append([]string{"--puppet", a.wrapper(t, dir)}, flags...)...)
+	d.start(t)
+	d.connectedTo(t, "localhost:"+s.port())
+	return d
+}
+
 func newDaemon(t *testing.T, name, dir string, flags ...string) *daemon {
 	t.Helper()
 	d := &daemon{program: binary, name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags, mark: "TEST_AGENT=" + dir}
@@ -204,7 +218,9 @@ func TestTheAgentSurvives(t *testing.T) {
 	if diff := cmp.Diff(`{"request_hops":[]}`, string(ctl.ask(d.uri(), "ping", "ping", `{}`).Results)); diff != "" {
 		t.Errorf("ping (-want +got):\n%s", diff)
 	}
-	if text := ctl.response(wire.NonBlockingResponse, ctl.order(d.uri(), "command", "run", `{"command":"echo one; echo two >&2; exit 3"}`)); string(text.Results) != `{"exitcode":3,"stdout":"one\n","stderr":"two\n"}` {
+	if text := ctl.response(wire.NonBlockingResponse,
+		ctl.order(d.uri(), "command", "run",
+			`{"command":"echo one; echo two >&2; exit 3"}`)); string(text.Results) != `{"exitcode":3,"stdout":"one\n","stderr":"two\n"}` {
 		t.Errorf("the command gave %s", text.Results)
 	}
 
@@ -305,15 +321,7 @@ func TestTheAgentWithPuppetsCertificate(t *testing.T) {
 	s := startServer(t, "--autosign", "all", "--broker-controllers", "ctl")
 	s.deploy(t, "production")
 	a := newAgent(t, s, "web-1", "story=basic")
-	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
-		t.Fatalf("puppet ssl bootstrap: %s", r.text())
-	}
-	dir := t.TempDir()
-	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
-	puppet := a.wrapper(t, dir)
-	d := newDaemon(t, a.name, dir, "--puppet", puppet)
-	d.start(t)
-	d.connectedTo(t, "localhost:"+s.port())
+	d := a.withDaemon(t, s)
 	ctl := enrol(t, s, "ctl").pcp(t, "", "/pcp2/controller", wire.V2).associate()
 	transaction := ctl.order(d.uri(), "pxp-module-puppet", "run", `{"env":[],"flags":["--onetime","--no-daemonize"]}`)
 	response := ctl.response(wire.NonBlockingResponse, transaction)

@@ -46,14 +46,16 @@ func TestDemo(t *testing.T) {
 	contains(t, r.out, "$ tutti node list", "$ tutti report show", "web-1.demo.test", "db-1.demo.test")
 	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected after",
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
-		"$ tutti command run 'uname; whoami' --where 'facts.simulated = true' --yes --quiet\n", "Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
-		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
+		"$ tutti command run 'uname; whoami' --where 'facts.simulated = true' --yes --quiet\n", "Job 2: task disk::usage on 2 nodes", "used_percent: ",
+		"Job 2 finished after", "Job 3: command uname -s on 2 nodes", "same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
 	tellsOfActions(t, r.out)
 	contains(t, r.out, "$ tutti compile queue\n", "Nothing is to be compiled.", "workers = 6", "    live: ")
-	if counts := regexp.MustCompile(`(?m)^compiled for (\d+) of 202 nodes; the role web is on (\d+) nodes$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
+	if counts := regexp.MustCompile(`(?m)^compiled for (\d+) of 202 nodes; the role web is on (\d+) nodes$`).FindStringSubmatch(r.out); counts == nil ||
+		counts[1] != counts[2] || counts[1] == "0" {
 		t.Errorf("not exactly the nodes of the role were compiled: %q", counts)
 	}
-	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 || jobs[0][4] != "200" || jobs[3][4] != "2" {
+	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 ||
+		jobs[0][4] != "200" || jobs[3][4] != "2" {
 		t.Errorf("the list of jobs does not show four that succeeded on all of their nodes: %q", jobs)
 	}
 	tellsOfAChange(t, r.out[strings.Index(r.out, "== Change control"):])
@@ -84,7 +86,8 @@ func tellsOfActions(t *testing.T, told string) {
 	found, _, _ := strings.Cut(told, "\n== ")
 	contains(t, asked, "same on 200 nodes: sim-0001.demo.test, ", "(190 more)\n                  Status: running\n", "Provider: simulated\n",
 		"same on 2 nodes: db-1.demo.test, web-1.demo.test\n", "Summary of Status:\n", "\n202 of 202 nodes answered ok in ")
-	contains(t, found, "same on 2 nodes: db-1.demo.test, web-1.demo.test\n", `"password":"[redacted]"`, `"uid":0`, "Managed: false\n", "\n2 of 2 nodes answered ok in ")
+	contains(t, found, "same on 2 nodes: db-1.demo.test, web-1.demo.test\n", `"password":"[redacted]"`, `"uid":0`, "Managed: false\n",
+		"\n2 of 2 nodes answered ok in ")
 }
 
 // tellsOfAChange reads the end of the demo. The numbers of one step have to agree with those of the others.
@@ -130,7 +133,8 @@ func tellsOfAChange(t *testing.T, told string) {
 	find("its second wave", `^wave 2 \(10\) begins: 10 nodes$`)
 	find("a failure", `^sim-\d+.demo.test(?:, sim-\d+.demo.test)?: failed: `) // in a line, if both have failed since the last look
 	find("a pause", `^paused: 2 nodes failed, and 1 may$`)
-	stopped := find("the stop", `^Release 2: preview 2, paused: 2 nodes failed, and 1 may; wave 2 of 3; (\d+) nodes: (\d+) changed, 2 failed, (\d+) skipped, (\d+) waiting$`)
+	stopped := find("the stop",
+		`^Release 2: preview 2, paused: 2 nodes failed, and 1 may; wave 2 of 3; (\d+) nodes: (\d+) changed, 2 failed, (\d+) skipped, (\d+) waiting$`)
 	same(t, "the second release", []int{web, 3, 6, web - 11}, stopped)
 	same(t, "not touched", []int{web - 11}, find("who was not touched", `^  not touched: (\d+) nodes, in waves that have not begun$`))
 	find("who was not run", `^  not run: 6 nodes of wave 2, which got back what they had$`)

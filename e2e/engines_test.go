@@ -204,7 +204,8 @@ if $facts['told'] == 'yes' { notify { 'who': message => "compiled by ${serverver
 		}
 	}
 	same(t, "noise of the port by node", map[string]string{"ahead.test": "", "quiet.test": "a number as text"}, ported)
-	if text := s.tutti(t, "preview", "diff", "2", "ahead.test"); strings.Contains(text, "noise of the engine") || !strings.Contains(text, `~ Notify[port] message "8080" → 8080`) {
+	if text := s.tutti(t, "preview", "diff", "2", "ahead.test"); strings.Contains(text, "noise of the engine") ||
+		!strings.Contains(text, `~ Notify[port] message "8080" → 8080`) {
 		t.Errorf("the node was compiled by the engine before, and its change is the code's:\n%s", text)
 	}
 
@@ -212,7 +213,8 @@ if $facts['told'] == 'yes' { notify { 'who': message => "compiled by ${serverver
 	s.tutti(t, "code", "deploy", "production", dir, "--engine", "puppet8")
 	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { 'port': message => '8080' }\n")
 	s.tutti(t, "preview", "create", "production", "--ref", dir)
-	if report := decode[api.PreviewReport](t, s, "preview", "show", "3"); report.EngineOnly != 0 || len(report.Changes) == 0 || strings.Contains(fmt.Sprint(report.Changes), "number") {
+	if report := decode[api.PreviewReport](t, s, "preview", "show", "3"); report.EngineOnly != 0 || len(report.Changes) == 0 ||
+		strings.Contains(fmt.Sprint(report.Changes), "number") {
 		t.Errorf("under one engine there is no noise of it: %+v", report)
 	}
 }
@@ -320,7 +322,8 @@ end
 	compiles()
 }
 
-// The package of an engine goes from Puppet 7 to Puppet 8 under a running server: catalogs that Puppet 7 compiled stand no more, and no catalog is made by both.
+// The package of an engine goes from Puppet 7 to Puppet 8 under a running server: catalogs that Puppet 7 compiled stand no more, and no catalog is made by
+// both.
 func TestAnEngineIsUpgradedUnderAServer(t *testing.T) {
 	begin(t, 40)
 	interpreter, err := exec.LookPath("ruby")
@@ -365,7 +368,8 @@ func TestAnEngineIsUpgradedUnderAServer(t *testing.T) {
 	}
 	becomes("#!/bin/sh\necho 'ruby: error while loading shared libraries' >&2\nexit 127\n") // half of the package is there
 	eventually(t, patience, "half a package is noticed", func() bool { return strings.Contains(s.tutti(t, "engine", "list"), "shared libraries") })
-	if answer, err := nodes[0].catalog("production", map[string]any{"changed": "yes"}); err == nil && answer.status == http.StatusOK && !strings.Contains(answer.body, `"message":"7.`) {
+	if answer, err := nodes[0].catalog("production", map[string]any{"changed": "yes"}); err == nil && answer.status == http.StatusOK &&
+		!strings.Contains(answer.body, `"message":"7.`) {
 		t.Errorf("half a package compiles: %s", answer.body)
 	}
 	becomes(string(upgraded))

@@ -26,7 +26,8 @@ func TestThePageAboutEnrolling(t *testing.T) {
 	dir := t.TempDir()
 	a := newAgent(t, s, "web-3") // the node's own directories, and the server's port, which is not the usual one
 	programtest.Write(t, filepath.Join(dir, "bin/puppet"), a.script())
-	sh := newShell(t, dir, "PATH="+filepath.Join(dir, "bin")+":"+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data, "SERVER="+s.url, "HOST="+at.Hostname(), "HOME="+t.TempDir())
+	sh := newShell(t, dir, "PATH="+filepath.Join(dir, "bin")+":"+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data, "SERVER="+s.url,
+		"HOST="+at.Hostname(), "HOME="+t.TempDir())
 	for i, part := range strings.Split(string(text), "\n## ") {
 		sh.types("export TUTTI_AGENT_DIR=" + filepath.Join(dir, "node", string(rune('a'+i))))
 		sh.follows("enrol.md", part)

@@ -42,16 +42,9 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	}
 	s.tutti(t, "code", "deploy", "production", control)
 	a := newAgent(t, s, "web-1")
-	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
-		t.Fatalf("puppet ssl bootstrap: %s", r.text())
-	}
 	// Puppet uses a connection again that the killed server had, and finds out when it sends its report: it tries once.
-	writeFile(t, filepath.Join(a.home, "confdir", "puppet.conf"), "[main]\nhttp_keepalive_timeout = 600\n")
-	dir := t.TempDir()
-	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
-	d := newDaemon(t, a.name, dir, "--puppet", a.wrapper(t, dir))
-	d.start(t)
-	d.connectedTo(t, "localhost:"+s.port())
+	write(t, filepath.Join(a.home, "confdir", "puppet.conf"), "[main]\nhttp_keepalive_timeout = 600\n")
+	d := a.withDaemon(t, s)
 
 	tail := exec.CommandContext(t.Context(), binary, "event", "tail", "--after", "0", "--kind", runKinds, "-o", "jsonl")
 	seen, said := &buffer{}, &buffer{}
@@ -117,7 +110,9 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	if !within(patience, func() bool { return s.metric(t, "tutti_event_runs_settled_total") == 1 }) {
 		t.Fatalf("%g runs were compared with their reports; reports: %+v", s.metric(t, "tutti_event_runs_settled_total"), a.reports(t))
 	}
-	for _, name := range []string{"tutti_events_only_in_report_total", "tutti_events_only_in_stream_total", "tutti_events_missing_total", "tutti_events_from_reports_total"} {
+	for _, name := range []string{
+		"tutti_events_only_in_report_total", "tutti_events_only_in_stream_total", "tutti_events_missing_total", "tutti_events_from_reports_total",
+	} {
 		if n := s.metric(t, name); n != 0 {
 			t.Errorf("%s is %g", name, n)
 		}

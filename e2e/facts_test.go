@@ -35,8 +35,8 @@ func customFact(t *testing.T, a *agent, name, value string) (change func(value s
 
 // volatile facts differ each time somebody looks.
 var volatile = []string{
-	"load_averages", "memory", "memoryfree", "memoryfree_mb", "swapfree", "swapfree_mb", "system_uptime", "uptime", "uptime_seconds", "uptime_hours", "uptime_days",
-	"mountpoints", "filesystems", "path", "trusted", "processors", "disks",
+	"load_averages", "memory", "memoryfree", "memoryfree_mb", "swapfree", "swapfree_mb", "system_uptime", "uptime", "uptime_seconds",
+	"uptime_hours", "uptime_days", "mountpoints", "filesystems", "path", "trusted", "processors", "disks",
 }
 
 // steady are a node's stored facts without those.
@@ -63,13 +63,7 @@ func TestFactsApartFromRuns(t *testing.T) {
 	s.tutti(t, "code", "deploy", "production", control)
 	a := newAgent(t, s, "facts-1")
 	rank, mood := customFact(t, a, "rank", "first"), customFact(t, a, "mood", "good")
-	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
-		t.Fatalf("puppet ssl bootstrap: %s", r.text())
-	}
-	dir := t.TempDir()
-	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
-	d := newDaemon(t, a.name, dir, "--puppet", a.wrapper(t, dir), "--facts-interval", "30m", "--facts-watch-interval", "2s")
-	d.start(t)
+	d := a.withDaemon(t, s, "--facts-interval", "30m", "--facts-watch-interval", "2s")
 	accepted := func() bool { status, ok := d.status(t); return ok && status.Facts.Accepted != nil }
 	eventually(t, patience, "the facts are accepted", accepted)
 	contains(t, s.tutti(t, "node", "list"), a.name)
@@ -88,7 +82,7 @@ func TestFactsApartFromRuns(t *testing.T) {
 
 	wanted := s.metric(t, "tutti_ahead_facts_total")
 	mood("bad")
-	contains(t, tuttiWith(t, cleanEnv(), "agent", "facts", "--now", "--dir", dir).text(), "submitted")
+	contains(t, tuttiWith(t, cleanEnv(), "agent", "facts", "--now", "--dir", d.dir).text(), "submitted")
 	contains(t, s.tutti(t, "query", "-o", "json", `facts[value] { certname = "`+a.name+`" and name = "mood" }`), "bad")
 	rank("third") // what came before is considered before it
 	eventually(t, 2*patience, "the catalog follows the fact", func() bool { return strings.Contains(titles(), "this is third") })

@@ -135,12 +135,16 @@ func TestBadBodies(t *testing.T) {
 	const form, asJSON = "application/x-www-form-urlencoded", "application/json"
 	for _, c := range []badRequest{
 		{"facts of 17 MB", http.MethodPut, facts, asJSON, huge, nil, http.StatusRequestEntityTooLarge, "facts"},
-		{"facts of 17 MB, compressed", http.MethodPut, facts, asJSON, gzipped(huge), map[string]string{"Content-Encoding": "gzip"}, http.StatusRequestEntityTooLarge, "facts"},
-		{"catalog with facts of 17 MB", http.MethodPost, catalog, form, catalogForm(n.name, "production", map[string]any{"huge": strings.Repeat("x", 17<<20)}), nil, http.StatusRequestEntityTooLarge, "facts"},
+		{"facts of 17 MB, compressed", http.MethodPut, facts, asJSON, gzipped(huge), map[string]string{
+			"Content-Encoding": "gzip",
+		}, http.StatusRequestEntityTooLarge, "facts"},
+		{"catalog with facts of 17 MB", http.MethodPost, catalog, form, catalogForm(n.name, "production",
+			map[string]any{"huge": strings.Repeat("x", 17<<20)}), nil, http.StatusRequestEntityTooLarge, "facts"},
 		{"broken JSON as facts", http.MethodPut, facts, asJSON, []byte(`{"name": "` + n.name + `", "values": {`), nil, http.StatusBadRequest, "facts"},
 		{"facts of another node", http.MethodPut, facts, asJSON, factsJSON("somebody-else.test", nil), nil, http.StatusBadRequest, "somebody-else.test"},
 		{"facts that are a list", http.MethodPut, facts, asJSON, []byte(`[1, 2]`), nil, http.StatusBadRequest, "facts"},
-		{"deep nesting", http.MethodPut, facts, asJSON, []byte(`{"name":"` + n.name + `","values":` + strings.Repeat(`{"a":`, 50000) + "1" + strings.Repeat("}", 50000) + "}"), nil, http.StatusBadRequest, "facts"},
+		{"deep nesting", http.MethodPut, facts, asJSON, []byte(`{"name":"` + n.name + `","values":` + strings.Repeat(`{"a":`, 50000) + "1" +
+			strings.Repeat("}", 50000) + "}"), nil, http.StatusBadRequest, "facts"},
 		{"catalog with broken facts", http.MethodPost, catalog, form, []byte("facts_format=application%2Fjson&facts=%257Bnope"), nil, http.StatusBadRequest, "facts"},
 		{"broken JSON as report", http.MethodPut, report, asJSON, []byte(`{"host": nonsense}`), nil, http.StatusBadRequest, "report"},
 		{"report cut in half", http.MethodPut, report, asJSON, whole[:len(whole)/2], nil, http.StatusBadRequest, "report"},
@@ -352,7 +356,8 @@ func TestFullDisk(t *testing.T) {
 	if a.status < 500 || !strings.Contains(a.body, "full") {
 		t.Errorf("facts on a full disk: %d %.300s", a.status, a.body)
 	}
-	b := n.must(t, http.MethodPut, "/puppet/v3/file_bucket_file/sha256/"+sha256Hex([]byte(noise))+"/tmp/x?environment=production", "application/octet-stream", []byte(noise))
+	b := n.must(t, http.MethodPut, "/puppet/v3/file_bucket_file/sha256/"+sha256Hex([]byte(noise))+"/tmp/x?environment=production",
+		"application/octet-stream", []byte(noise))
 	if b.status < 500 || !strings.Contains(b.body, "full") {
 		t.Errorf("a backup on a full disk: %d %.300s", b.status, b.body)
 	}

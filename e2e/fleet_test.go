@@ -103,7 +103,8 @@ func runAgents(script *testscript.TestScript, not bool, names []string) {
 	story := script.Value(storyKey{}).(*storyServer)
 	for _, name := range names {
 		dir := script.MkAbs("agent-" + name)
-		script.Check(script.Exec("tutti", "agent", "join", "https://localhost:"+story.port(), "--certname", name, "--ca-file", filepath.Join(story.data, "ca", "ca_crt.pem"), "--dir", dir))
+		script.Check(script.Exec("tutti", "agent", "join", "https://localhost:"+story.port(), "--certname", name,
+			"--ca-file", filepath.Join(story.data, "ca", "ca_crt.pem"), "--dir", dir))
 		script.Check(story.runAgent(script, dir))
 	}
 	for _, name := range names {

@@ -24,7 +24,8 @@ import (
 func (f *several) behind(t *testing.T, flags ...string) (a, b, c *server) {
 	t.Helper()
 	describe := func(name string) *server {
-		return f.server(t, name, append([]string{"--listen", steadyAddress(t), "--autosign", "all", "--compile-patience", "30s", "--proxy-protocol-from", balancerSource}, flags...)...)
+		return f.server(t, name,
+			append([]string{"--listen", steadyAddress(t), "--autosign", "all", "--compile-patience", "30s", "--proxy-protocol-from", balancerSource}, flags...)...)
 	}
 	return describe("a"), describe("b"), describe("c")
 }
@@ -263,7 +264,8 @@ func (l *traffic) checkIn(ctx context.Context, n *node) {
 	tick := time.NewTicker(1200 * time.Millisecond) // reports_per_minute is 60
 	defer tick.Stop()
 	for i := 1; ctx.Err() == nil; i++ {
-		err := l.once(func() (answer, error) { return n.catalog("production", map[string]any{"role": "web", "story_load": i}) }) //nolint:contextcheck // what was begun ends
+		//nolint:contextcheck // what was begun ends
+		err := l.once(func() (answer, error) { return n.catalog("production", map[string]any{"role": "web", "story_load": i}) })
 		if err == nil {
 			report := reportJSON(n.name, newUUID())
 			err = l.once(func() (answer, error) { //nolint:contextcheck // the same
@@ -333,7 +335,8 @@ func (l *traffic) judge(t *testing.T, f *several, besides int) {
 		eventually(t, patience, "what was asked of "+d.name+" is over", func() bool {
 			return strings.Count(d.executed(t), " success\n") == l.ordered[d.name]+besides
 		})
-		same(t, "what the servers know of "+d.name, d.executed(t), f.sql(t, "SELECT id || ' success' FROM job_runs WHERE node = '"+d.name+"' AND state = 'succeeded' ORDER BY id")+"\n")
+		same(t, "what the servers know of "+d.name, d.executed(t),
+			f.sql(t, "SELECT id || ' success' FROM job_runs WHERE node = '"+d.name+"' AND state = 'succeeded' ORDER BY id")+"\n")
 	}
 	stored := 0
 	eventually(t, patience, "all reports are stored", func() bool {

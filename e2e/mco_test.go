@@ -38,7 +38,8 @@ func TestMCollectivesCommands(t *testing.T) {
 	says(0, `^web-1\n$`, `In tutti: tutti ping -o name --targets @`+names+`\n$`, "find", "--nodes", names)
 	says(0, `^web-1 {36}time=`, ``, "ping", "--dm", "flatfile", "--do", "file="+names)
 	says(2, `^$`, `cannot read the list of nodes: /nowhere: no such file`, "find", "--nodes", "/nowhere")
-	chained := execute(t, append(cleanEnv(), "TUTTI_DATA="+s.data), patience, "sh", "-c", `"$0" mco rpc rpcutil ping -j -q | "$0" mco rpc rpcutil collective_info --dm stdin`, binary)
+	chained := execute(t, append(cleanEnv(), "TUTTI_DATA="+s.data), patience, "sh",
+		"-c", `"$0" mco rpc rpcutil ping -j -q | "$0" mco rpc rpcutil collective_info --dm stdin`, binary)
 	if chained.code != 0 || !strings.Contains(chained.out, "\n   All Collectives: [\"mcollective\"]\n   Main Collective: mcollective\n") ||
 		!strings.Contains(chained.err, "In tutti: tutti action run rpcutil collective_info --targets -\n") || strings.Contains(chained.err, "mean nothing") {
 		t.Errorf("the nodes of an earlier call: exit code %d\n%s", chained.code, chained.text())
@@ -52,7 +53,8 @@ func TestMCollectivesCommands(t *testing.T) {
 	says(1, `^$`, `--select`, "find", "-S", "not web-1 and no_such_fact=1")
 	says(2, `^$`, `select|expression`, "find", "-S", "a=")
 
-	says(0, `(?s)^\nweb-1 {36}\n   Time: [0-9]+\n\n\n\nFinished processing 1 / 1 hosts in `, `In tutti: tutti action run rpcutil ping --all`, "rpc", "rpcutil", "ping")
+	says(0, `(?s)^\nweb-1 {36}\n   Time: [0-9]+\n\n\n\nFinished processing 1 / 1 hosts in `, `In tutti: tutti action run rpcutil ping --all`,
+		"rpc", "rpcutil", "ping")
 	says(0, `"agent": "rpcutil",\n +"action": "ping",\n +"sender": "web-1",\n +"statuscode": 0`, ``, "rpc", "rpcutil", "ping", "-j")
 	says(2, `(?s)web-1 +Request Aborted\n   this node has no service nothing-here`, ``, "rpc", "service", "status", "service=nothing-here")
 	says(1, `^$`, `No request sent, we did not discover any nodes\.`, "rpc", "rpcutil", "ping", "-I", "nobody.test")

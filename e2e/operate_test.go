@@ -29,7 +29,8 @@ func TestThePagesAboutOperating(t *testing.T) {
 		if page != "operate.md" {
 			continue
 		}
-		figures := execute(t, cleanEnv(), time.Minute, "sh", "-c", `curl --silent --cacert "$1/ca/ca_crt.pem" --header "Authorization: Bearer $(cat "$2/scrape.token")" "$3/metrics"`, "-", s.data, dir, s.url).out
+		figures := execute(t, cleanEnv(), time.Minute, "sh",
+			"-c", `curl --silent --cacert "$1/ca/ca_crt.pem" --header "Authorization: Bearer $(cat "$2/scrape.token")" "$3/metrics"`, "-", s.data, dir, s.url).out
 		passing := []string{"tutti_compile_slowed", "tutti_compile_trouble"} // they are there while an environment is slowed, or something waits
 		for _, figure := range regexp.MustCompile("`(tutti_[a-z_]+)`").FindAllStringSubmatch(string(text), -1) {
 			if !strings.Contains(figures, "# TYPE "+figure[1]+" ") && !slices.Contains(passing, figure[1]) {

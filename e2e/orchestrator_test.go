@@ -177,7 +177,8 @@ func TestOrchestratorAPI(t *testing.T) {
 		t.Errorf("%v", unknown)
 	}
 	e.do(http.MethodGet, "//jobs", "", 404)
-	if status, answer, err := e.try(http.MethodGet, strings.TrimSuffix(e.base, "/orchestrator/v1")+"/status/v1/services/orchestrator-service?level=info", ""); err != nil || status != 200 || answer["state"] != "running" {
+	service := strings.TrimSuffix(e.base, "/orchestrator/v1") + "/status/v1/services/orchestrator-service?level=info"
+	if status, answer, err := e.try(http.MethodGet, service, ""); err != nil || status != 200 || answer["state"] != "running" {
 		t.Errorf("status: %d %v, %v", status, answer, err)
 	}
 }
@@ -189,7 +190,8 @@ func (s *server) fixedPorts(t *testing.T, orchestrator, people *enterprise) {
 	newShell(t, t.TempDir(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data).
 		types("echo correct horse battery | tutti user create ann --role operator --password-stdin")
 	root := func(e *enterprise) string { return strings.TrimSuffix(e.base, "/orchestrator/v1") }
-	status, issued, err := people.try(http.MethodPost, root(people)+"/rbac-api/v1/auth/token", `{"login":"ann","password":"correct horse battery","lifetime":"1h"}`)
+	status, issued, err := people.try(http.MethodPost, root(people)+"/rbac-api/v1/auth/token",
+		`{"login":"ann","password":"correct horse battery","lifetime":"1h"}`)
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("a token of the port for tokens: %d %v, %v", status, issued, err)
 	}

@@ -33,7 +33,8 @@ func TestThePageAboutTheOrchestratorAPI(t *testing.T) {
 		t.Fatal(err, read)
 	}
 	text := strings.NewReplacer(
-		"tutti.example.com:8143", strings.Replace(address, "127.0.0.1", "localhost", 1), "web-1.example.com", "web-1.test", "jobs/12", "jobs/1", `"12"`, `"1"`, "job show 12", "job show 1",
+		"tutti.example.com:8143", strings.Replace(address, "127.0.0.1", "localhost", 1), "web-1.example.com", "web-1.test", "jobs/12", "jobs/1", `"12"`, `"1"`,
+		"job show 12", "job show 1",
 		`"task":"package","params":{"name":"openssl","action":"status"}`, `"task":"chaos::mark","params":{"label":"x","sleep":20,"exitcode":0}`,
 	).Replace(string(page))
 	eventually(t, patience, "the node is connected", func() bool { return connected(t, s) == 1 })

@@ -85,7 +85,8 @@ func TestAnApplicationRunsInOrder(t *testing.T) {
 	eventually(t, patience, "the catalogs are of the new code", func() bool {
 		return strings.Contains(s.tutti(t, "code", "status"), "3 nodes, 3 current")
 	})
-	contains(t, s.tutti(t, "job", "plan", "--app", "Shop[eu]"), "  "+db.name+"  (new catalog)\n", "\nChanges since what nodes applied last\n", "  + Notify[more]    3 nodes\n")
+	contains(t, s.tutti(t, "job", "plan", "--app", "Shop[eu]"), "  "+db.name+"  (new catalog)\n", "\nChanges since what nodes applied last\n",
+		"  + Notify[more]    3 nodes\n")
 
 	if err := os.Remove(filepath.Join(web.scratch, "ok")); err != nil {
 		t.Fatal(err)

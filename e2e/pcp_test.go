@@ -163,7 +163,9 @@ func TestControllersReachAgentsOverPCP(t *testing.T) {
 		t.Errorf("update (-want +got):\n%s", diff)
 	}
 	for _, agent := range []*pcp{old, fresh} {
-		order := ctl.send(wire.Message{Type: wire.BlockingRequest, Target: agent.uri, Data: jsontext.Value(`{"transaction_id":"7","module":"ping","action":"ping","params":{}}`)})
+		order := ctl.send(wire.Message{
+			Type: wire.BlockingRequest, Target: agent.uri, Data: jsontext.Value(`{"transaction_id":"7","module":"ping","action":"ping","params":{}}`),
+		})
 		if diff := cmp.Diff(order, agent.receive()); diff != "" {
 			t.Errorf("order at %s (-want +got):\n%s", agent.uri, diff)
 		}

@@ -79,7 +79,8 @@ func TestAnAgentOfPuppet8(t *testing.T) {
 func (a *agent) ordered(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	a.server.tutti(t, "agent", "join", a.server.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
+	a.server.tutti(t, "agent", "join", a.server.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"),
+		"--certname", a.name)
 	d := newDaemon(t, a.name, dir, "--puppet", a.wrapper(t, dir))
 	d.start(t)
 	d.connectedTo(t, "localhost:"+a.server.port())
@@ -96,7 +97,8 @@ func TestLegacyFacts(t *testing.T) {
 	begin(t, 60)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "30s", "--engines", "puppet8:"+puppet8Engine(t))
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "manifests/site.pp"), `file { "${facts['scratch']}/families": content => "${::osfamily} ${facts['osfamily']} ${facts['os']['family']}\n" }`)
+	write(t, filepath.Join(dir, "manifests/site.pp"),
+		`file { "${facts['scratch']}/families": content => "${::osfamily} ${facts['osfamily']} ${facts['os']['family']}\n" }`)
 	s.tutti(t, "code", "deploy", "--no-check", "production", dir)
 	seven, eight := machines.agent(t, s, "seven.test"), debian13.agent(t, s, "eight.test")
 	seven.run(t, 2)

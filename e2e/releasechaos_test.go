@@ -48,8 +48,8 @@ func TestChaosOfReleases(t *testing.T) {
 func (c *releaseChaos) held(t *testing.T) {
 	t.Helper()
 	bob, now, paused := c.operator(t, "bob"), time.Now().UTC(), false
-	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"), "--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"),
-		"--zone", "UTC", "--why", "the data centre moves")
+	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"),
+		"--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"), "--zone", "UTC", "--why", "the data centre moves")
 	id := c.create(t, c.preview(t, "two"), api.ReleaseOptions{
 		Waves: []string{"2", "30%", "rest"}, Promote: "manual", NoopFirst: true, WaitOffline: 120, ApproveBy: "operator",
 	})
@@ -209,7 +209,8 @@ type releaseChaos struct {
 func (c *releaseChaos) code(t *testing.T, word string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { \""+word+" ${facts['wave']}\": }\n@@notify { \"from ${trusted['certname']}\": }\n@@file { \"/from-${trusted['certname']}\": }\n")
+	write(t, filepath.Join(dir, "manifests/site.pp"),
+		"notify { \""+word+" ${facts['wave']}\": }\n@@notify { \"from ${trusted['certname']}\": }\n@@file { \"/from-${trusted['certname']}\": }\n")
 	return dir
 }
 
@@ -217,7 +218,8 @@ func newReleaseChaos(t *testing.T) *releaseChaos {
 	t.Helper()
 	names := sim.Names(releaseNodes+1, "waves.test")
 	c := &releaseChaos{names: names[:releaseNodes], absent: names[releaseNodes], kills: kills{}, identity: map[string]*tls.Config{}}
-	c.server = startRaced(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--max-load", "0", "--delivery-mode", "released", "--job-poll-interval", "3s")
+	c.server = startRaced(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--max-load", "0", "--delivery-mode", "released",
+		"--job-poll-interval", "3s")
 	c.client = apiClient(t, c.server)
 	enroller, err := sim.NewEnroller(c.server.url, c.server.roots(t))
 	if err != nil {

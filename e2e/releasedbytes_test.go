@@ -60,7 +60,8 @@ func newReleasing(t *testing.T) *releasing {
 		s.tutti(t, "catalog", "mode", a.name, "released")
 	}
 	dir := t.TempDir()
-	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(r.ours.home, "ssldir"), "--certname", r.ours.name)
+	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(r.ours.home, "ssldir"),
+		"--certname", r.ours.name)
 	r.daemon = newDaemon(t, r.ours.name, dir, "--puppet", r.ours.wrapper(t, dir))
 	r.daemon.start(t)
 	r.daemon.connectedTo(t, "localhost:"+s.port())
@@ -333,7 +334,8 @@ func (r *releasing) nothingSecret(t *testing.T, release api.ReleaseReport, shown
 func (r *releasing) quietRows(t *testing.T) {
 	t.Helper()
 	db := openDatabase(t, r.server)
-	every, in := `SELECT m.name, c.name, format('CAST("%w" AS TEXT)', c.name) FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`, "instr"
+	every, in := `SELECT m.name, c.name, format('CAST("%w" AS TEXT)', c.name) FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`,
+		"instr"
 	if r.three != nil {
 		every, in = `SELECT table_name, column_name, CASE data_type WHEN 'bytea' THEN format('encode(%I, ''escape'')', column_name) ELSE format('CAST(%I AS TEXT)', column_name) END
 			FROM information_schema.columns WHERE table_schema = 'public'`, "strpos"

@@ -39,8 +39,8 @@ func TestPoliciesStopReleases(t *testing.T) {
 
 	c.server.tutti(t, append(stays, "--effect", "approve", "--role", "operator")...)
 	now := time.Now().UTC()
-	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"), "--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"),
-		"--zone", "UTC", "--why", "the data centre moves")
+	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"),
+		"--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"), "--zone", "UTC", "--why", "the data centre moves")
 	bob, frozen := c.operator(t, "bob"), true
 	id := strings.TrimSpace(c.server.tutti(t, append(ask, all...)...))
 	last := c.follow(t, id, func(r stands) {

@@ -29,11 +29,14 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write(t, filepath.Join(dir, "lib/puppet/type/lamp.rb"), "Puppet::Type.newtype(:lamp) { ensurable; newparam(:name, :namevar => true); newproperty(:color); newproperty(:watts) }\n")
-		write(t, filepath.Join(dir, "lib/puppet/provider/lamp/led.rb"), "Puppet::Type.type(:lamp).provide(:led) { def self.instances; [new(:name => 'hall', :ensure => :present, :color => '"+color+
-			"', :watts => 7)]; end; mk_resource_methods; def exists?; true; end }\n")
+		write(t, filepath.Join(dir, "lib/puppet/type/lamp.rb"),
+			"Puppet::Type.newtype(:lamp) { ensurable; newparam(:name, :namevar => true); newproperty(:color); newproperty(:watts) }\n")
+		write(t, filepath.Join(dir, "lib/puppet/provider/lamp/led.rb"),
+			"Puppet::Type.type(:lamp).provide(:led) { def self.instances; [new(:name => 'hall', :ensure => :present, :color => '"+color+
+				"', :watts => 7)]; end; mk_resource_methods; def exists?; true; end }\n")
 		wrapper := programtest.Write(t, filepath.Join(dir, "puppet"),
-			fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --libdir %[1]s/lib --color false\n", dir, installed))
+			fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --libdir %[1]s/lib --color false\n",
+				dir, installed))
 		d := joinNode(t, s, name, "--puppet", wrapper)
 		d.start(t)
 		d.connectedTo(t, "localhost:"+s.port())
@@ -51,7 +54,8 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 		}
 		return r.out
 	}
-	says(0, `(?s)NODES +COLOR +FOR EXAMPLE\n1 +green +web-2\n1 +red +web-1\n.*2 variants, which differ in color.*2 of 2 nodes answered ok`, "lamp", "hall", "--all")
+	says(0, `(?s)NODES +COLOR +FOR EXAMPLE\n1 +green +web-2\n1 +red +web-1\n.*2 variants, which differ in color.*2 of 2 nodes answered ok`,
+		"lamp", "hall", "--all")
 	says(0, `(?s)^title,variants,nodes,differing\nhall,2,2,color\n`, "lamp", "--all", "-o", "csv")
 	says(0, `(?s)NODES +FOR EXAMPLE\n2 +web-1 web-2\n.*the same everywhere`, "file", file, "--all")
 	says(0, `drift,last_report\n1,green,web-2,,no report on 1 node\n`, "lamp", "hall", "--all", "--with-catalog", "--with-report", "-o", "csv")

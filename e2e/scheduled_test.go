@@ -35,9 +35,13 @@ func (i installation) joinScheduled(t *testing.T, s *server, name, story string,
 		t.Fatalf("puppet ssl bootstrap: %s", r.text())
 	}
 	dir := t.TempDir()
-	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--runs", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
+	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--runs", "--puppet-ssldir", filepath.Join(a.home, "ssldir"),
+		"--certname", a.name)
 	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), a.script()) // knows the directories of this test's node
-	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "20s", "--catalog-poll-interval", "3s", "--ping-interval", "5m"}, flags...)...)}
+	return scheduled{
+		a, newDaemon(t, a.name, dir,
+			append([]string{"--puppet", puppet, "--run-interval", "20s", "--catalog-poll-interval", "3s", "--ping-interval", "5m"}, flags...)...),
+	}
 }
 
 // script is a puppet that knows the node's own directories.
@@ -53,7 +57,8 @@ func (a *agent) script() string {
 // compiles lets the node's catalog be compiled anew, from facts that are enough for its story.
 func (n scheduled) compiles(t *testing.T) {
 	t.Helper()
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(n.home, "ssldir/certs", n.agent.name+".pem"), filepath.Join(n.home, "ssldir/private_keys", n.agent.name+".pem"))
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(n.home, "ssldir/certs", n.agent.name+".pem"),
+		filepath.Join(n.home, "ssldir/private_keys", n.agent.name+".pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +180,9 @@ func (n scheduled) wantReport(t *testing.T, s agentpkg.Status, corrective bool) 
 		}
 		applied := r.CatalogUUID == s.Catalog.UUID || s.Catalog.Fetched.After(s.Runs.Last.Begin) // it was compiled again during the run
 		if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID == "" || !applied || r.Version != s.Catalog.Version || r.Noop || r.Corrective != corrective {
-			t.Errorf("the report of %+v of %+v is %+v", s.Runs.Last, s.Catalog, api.Report{CachedCatalog: r.CachedCatalog, CatalogUUID: r.CatalogUUID, Version: r.Version, Noop: r.Noop, Corrective: r.Corrective})
+			t.Errorf("the report of %+v of %+v is %+v", s.Runs.Last, s.Catalog, api.Report{
+				CachedCatalog: r.CachedCatalog, CatalogUUID: r.CatalogUUID, Version: r.Version, Noop: r.Noop, Corrective: r.Corrective,
+			})
 		}
 		return
 	}

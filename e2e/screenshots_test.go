@@ -31,8 +31,8 @@ func (w *consoleWorld) works(t *testing.T) {
 	for _, args := range [][]string{
 		{"group", "create", "Debian", "--rule", `facts.os.family = "Debian"`, "--description", "what all Debian machines get"},
 		{
-			"group", "create", "Web servers", "--parent", "Debian", "--rule", `name ~ "^sim-000" or trusted.extensions.pp_role = "web"`, "--description", "they answer browsers",
-			"--variable", "tier=gold", "--data-value", `ssh::server::ciphers=["aes256-gcm@openssh.com"]`,
+			"group", "create", "Web servers", "--parent", "Debian", "--rule", `name ~ "^sim-000" or trusted.extensions.pp_role = "web"`,
+			"--description", "they answer browsers", "--variable", "tier=gold", "--data-value", `ssh::server::ciphers=["aes256-gcm@openssh.com"]`,
 		},
 		{"group", "create", "Canaries", "--parent", "Web servers", "--rule", `name ~ "^sim-0001"`, "--variable", "tier=silver"},
 		{"group", "create", "Databases", "--rule", `facts.os.famly = "RedHat" and facts.processors.count >= 16`, "--environment", "staging", "--environment-group"},

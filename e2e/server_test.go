@@ -344,7 +344,8 @@ func (s *server) access() []string {
 		return []string{"TUTTI_DATA=" + s.data}
 	}
 	return []string{
-		"TUTTI_SERVER=https://" + s.host + ":8140", "TUTTI_TOKEN_FILE=" + filepath.Join(s.data, "admin.token"), "TUTTI_CA_FILE=" + filepath.Join(s.data, "ca", "ca_crt.pem"),
+		"TUTTI_SERVER=https://" + s.host + ":8140", "TUTTI_TOKEN_FILE=" + filepath.Join(s.data, "admin.token"),
+		"TUTTI_CA_FILE=" + filepath.Join(s.data, "ca", "ca_crt.pem"),
 	}
 }
 

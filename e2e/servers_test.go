@@ -37,7 +37,8 @@ func startSeveral(t *testing.T) *several {
 	t.Helper()
 	f := &several{database: startPostgres(t), store: blobs3test.Start(t), nats: natsbustest.Start(t, ""), traces: tracetest.Start(t), dir: t.TempDir()}
 	f.key = filepath.Join(f.dir, "cluster.key")
-	f.env = append(cleanEnv(), "TUTTI_NATS_URL="+f.nats.Config().URL, "TUTTI_TRACES="+f.traces.URL, "TUTTI_BLOBS_ENDPOINT="+f.store.Endpoint, "TUTTI_BLOBS_CREDENTIALS="+f.store.Credentials(blobs3test.SecretKey))
+	f.env = append(cleanEnv(), "TUTTI_NATS_URL="+f.nats.Config().URL, "TUTTI_TRACES="+f.traces.URL, "TUTTI_BLOBS_ENDPOINT="+f.store.Endpoint,
+		"TUTTI_BLOBS_CREDENTIALS="+f.store.Credentials(blobs3test.SecretKey))
 	f.follows(t, &server{}, "A key for all", nil) // it makes one
 	return f
 }

@@ -93,8 +93,8 @@ type havoc struct {
 func newHavoc(t *testing.T) *havoc {
 	t.Helper()
 	h := &havoc{
-		seed: chaosSeedOf(t), soak: numberOf(t, "TUTTI_CHAOS_FAULTS", havocFaults) > havocFaults, servers: map[string]*watched{}, clients: map[string]*api.Client{}, fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{},
-		code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()}, marks: t.TempDir(),
+		seed: chaosSeedOf(t), soak: numberOf(t, "TUTTI_CHAOS_FAULTS", havocFaults) > havocFaults, servers: map[string]*watched{}, clients: map[string]*api.Client{},
+		fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{}, code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()}, marks: t.TempDir(),
 	}
 	h.notes.heard = heard{facts: map[string]factsTold{}, reports: map[string]bool{}, orders: map[string]orderTold{}, releases: map[string]releaseTold{}}
 	h.network = newNetwork(t, slices.Concat(serverPlaces, []string{databasePlace, natsPlace, storePlace}, nodePlaces, agentPlaces)...)
@@ -126,7 +126,8 @@ func (h *havoc) startServers(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "cluster.key")
 	writeKey(t, key)
 	h.env = append(cleanEnv(),
-		"TUTTI_NATS_URL=nats://"+natsPlace+":4222", "TUTTI_BLOBS_ENDPOINT=http://"+storePlace+":9000", "TUTTI_BLOBS_CREDENTIALS="+h.store.Credentials(blobs3test.SecretKey))
+		"TUTTI_NATS_URL=nats://"+natsPlace+":4222", "TUTTI_BLOBS_ENDPOINT=http://"+storePlace+":9000",
+		"TUTTI_BLOBS_CREDENTIALS="+h.store.Credentials(blobs3test.SecretKey))
 	program := binary
 	if h.soak {
 		program = buildSkewed(t)
@@ -189,7 +190,8 @@ func (e *editions) write(t *testing.T) {
 include "part::${which}"
 `)
 	class := func(name, body string) {
-		write(t, filepath.Join(e.dir, "modules/part/manifests", name+".pp"), fmt.Sprintf("class part::%s {\n%s}\n", name, strings.ReplaceAll(body, "EDITION", strconv.Itoa(e.number))))
+		write(t, filepath.Join(e.dir, "modules/part/manifests", name+".pp"),
+			fmt.Sprintf("class part::%s {\n%s}\n", name, strings.ReplaceAll(body, "EDITION", strconv.Itoa(e.number))))
 	}
 	const simulated = `  file { "/nonexistent/${trusted['certname']}": content => "edition EDITION\n" }
   Integer[1, 3].each |$n| { notify { "part ${n}": } }

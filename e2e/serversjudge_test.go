@@ -89,7 +89,8 @@ const (
 )
 
 var invariants = []invariant{
-	factsAreKept, reportsAreKeptOnce, eventsAreKeptOnce, catalogsArrive, ordersAreKept, ordersRunOnce, answersAreKept, allEnds, stepsAreKept, releasesApplyOnce, serversAgree,
+	factsAreKept, reportsAreKeptOnce, eventsAreKeptOnce, catalogsArrive, ordersAreKept, ordersRunOnce, answersAreKept, allEnds, stepsAreKept,
+	releasesApplyOnce, serversAgree,
 }
 
 // breach is an invariant that does not hold.
@@ -148,7 +149,8 @@ func (v *verdicts) reports(t heard, k kept) {
 	for _, run := range slices.Sorted(maps.Keys(t.runs)) {
 		want, got := t.runs[run], k.runs[run]
 		if !slices.Equal(want, got) {
-			v.add(eventsAreKeptOnce, "the run %s said %d things, and there are %d:\n%s\n--\n%s", run, len(want), len(got), strings.Join(want, "\n"), strings.Join(got, "\n"))
+			v.add(eventsAreKeptOnce, "the run %s said %d things, and there are %d:\n%s\n--\n%s", run, len(want), len(got), strings.Join(want, "\n"),
+				strings.Join(got, "\n"))
 		}
 	}
 	told := map[string]bool{} // by transaction: there are events of it
@@ -275,7 +277,8 @@ func (v *verdicts) releases(t heard, k kept) {
 			continue
 		}
 		if len(heard.waitedAgain) > 0 || there.entries < len(heard.promoted) {
-			v.add(stepsAreKept, "of release %s were promoted after waves %v; it waited again after %v, and notes %d promotions", id, heard.promoted, heard.waitedAgain, there.entries)
+			v.add(stepsAreKept, "of release %s were promoted after waves %v; it waited again after %v, and notes %d promotions", id, heard.promoted,
+				heard.waitedAgain, there.entries)
 		}
 		for _, wave := range heard.promoted {
 			if there.wave <= wave {

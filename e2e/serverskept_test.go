@@ -25,7 +25,8 @@ func (h *havoc) settle(t *testing.T) (heard, kept) {
 	}
 	h.runPuppet(t)
 	within(patience, func() bool {
-		return h.database.sql(t, `SELECT (SELECT count(*) FROM job_runs WHERE state IN ('waiting', 'sent', 'running')) + (SELECT count(*) FROM releases WHERE ended_at = 0)
+		return h.database.sql(t,
+			`SELECT (SELECT count(*) FROM job_runs WHERE state IN ('waiting', 'sent', 'running')) + (SELECT count(*) FROM releases WHERE ended_at = 0)
 			+ (SELECT count(*) FROM jobs WHERE status IN ('queued', 'running', 'stopping')) + (SELECT count(*) FROM fact_intake)
 			+ (SELECT count(*) FROM compilations WHERE state IN ('wanted', 'leased'))`) == "0"
 	})
@@ -138,7 +139,8 @@ func (h *havoc) there(t *testing.T) kept {
 		facts: map[string][2]int64{}, reports: map[string]int{}, catalogs: map[string]string{}, jobs: map[string]string{}, labels: map[string]int{},
 		releases: map[string]releaseKept{}, inventories: map[string][]string{}, queued: number(h.database.sql(t, "SELECT count(*) FROM fact_intake")),
 	}
-	for _, row := range h.database.rows(t, `SELECT n.certname, a.value, b.value FROM nodes n JOIN facts a ON a.node_id = n.id JOIN fact_paths p ON p.id = a.path_id AND p.path = 'number'
+	for _, row := range h.database.rows(t,
+		`SELECT n.certname, a.value, b.value FROM nodes n JOIN facts a ON a.node_id = n.id JOIN fact_paths p ON p.id = a.path_id AND p.path = 'number'
 		JOIN facts b ON b.node_id = n.id JOIN fact_paths q ON q.id = b.path_id AND q.path = 'value'`) {
 		k.facts[row[0]] = [2]int64{int64(number(row[1])), int64(number(row[2]))}
 	}
@@ -151,7 +153,8 @@ func (h *havoc) there(t *testing.T) kept {
 	for _, row := range h.database.rows(t, "SELECT id, status FROM jobs") {
 		k.jobs[row[0]] = row[1]
 	}
-	for _, row := range h.database.rows(t, "SELECT r.job_id, r.id, r.node, r.state, coalesce(r.exit_code::text, ''), r.lines, j.kind, r.reason FROM job_runs r JOIN jobs j ON j.id = r.job_id") {
+	for _, row := range h.database.rows(t,
+		"SELECT r.job_id, r.id, r.node, r.state, coalesce(r.exit_code::text, ''), r.lines, j.kind, r.reason FROM job_runs r JOIN jobs j ON j.id = r.job_id") {
 		r := jobRunKept{job: row[0], transaction: row[1], node: row[2], state: row[3], lines: number(row[5]), reason: row[7]}
 		if row[4] != "" {
 			code := number(row[4])
@@ -162,7 +165,8 @@ func (h *havoc) there(t *testing.T) kept {
 		}
 		k.jobRuns = append(k.jobRuns, r)
 	}
-	for _, row := range h.database.rows(t, `SELECT id, state, wave, (SELECT count(*) FROM release_entries e WHERE e.release_id = r.id AND e.text LIKE 'promoted%') FROM releases r`) {
+	for _, row := range h.database.rows(t,
+		`SELECT id, state, wave, (SELECT count(*) FROM release_entries e WHERE e.release_id = r.id AND e.text LIKE 'promoted%') FROM releases r`) {
 		k.releases[row[0]] = releaseKept{state: row[1], wave: number(row[2]), entries: number(row[3])}
 	}
 	for _, row := range h.database.rows(t, "SELECT release_id, node, state, catalog FROM release_targets ORDER BY release_id, node") {
@@ -171,7 +175,8 @@ func (h *havoc) there(t *testing.T) kept {
 		k.releases[row[0]] = r
 	}
 	k.runs = map[string]said{}
-	for _, row := range h.database.rows(t, "SELECT node, run, kind, status, type, detail FROM run_events WHERE node LIKE 'sim-%' AND kind IN ('begin', 'resource', 'missing', 'end') ORDER BY number") {
+	for _, row := range h.database.rows(t,
+		"SELECT node, run, kind, status, type, detail FROM run_events WHERE node LIKE 'sim-%' AND kind IN ('begin', 'resource', 'missing', 'end') ORDER BY number") {
 		k.runs[row[0]+" "+row[1]] = append(k.runs[row[0]+" "+row[1]], keptLine(t, row))
 	}
 	for name, client := range h.clients {
@@ -225,7 +230,8 @@ func (h *havoc) inventory(t *testing.T, client *api.Client) (lines []string) {
 		if n.Connected != nil {
 			on = n.Connected.Server
 		}
-		lines = append(lines, fmt.Sprintf("node %s %s facts %v catalog %s report %s %s, connected with %s", n.Name, n.Environment, facts.UTC(), n.CatalogDigest, n.ReportID, n.State, on))
+		lines = append(lines,
+			fmt.Sprintf("node %s %s facts %v catalog %s report %s %s, connected with %s", n.Name, n.Environment, facts.UTC(), n.CatalogDigest, n.ReportID, n.State, on))
 	}
 	for _, j := range pages(t, func(after string) (api.List[api.Job], error) {
 		return api.JobList.Call(t.Context(), client, api.JobListRequest{Limit: 1000, After: after})

@@ -224,7 +224,8 @@ func (h *havoc) deploy(ctx context.Context, t *testing.T, random *rand.Rand) {
 	t.Helper()
 	for ctx.Err() == nil {
 		h.code.write(t)
-		for h.cli(context.WithoutCancel(ctx), random, "code", "deploy", "--no-check", "production", h.code.dir).code != 0 { // the last one is deployed, whatever happens
+		// the last one is deployed, whatever happens
+		for h.cli(context.WithoutCancel(ctx), random, "code", "deploy", "--no-check", "production", h.code.dir).code != 0 {
 			rest(ctx, random, time.Second)
 		}
 		rest(ctx, random, 30*time.Second) // a version that is followed too soon is never compiled

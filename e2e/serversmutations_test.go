@@ -244,20 +244,24 @@ func TestTheJudgeOfServersCanFail(t *testing.T) {
 func wellSeen() (heard, kept) {
 	zero := 0
 	t := heard{
-		facts:      map[string]factsTold{"sim-1": {sent: map[int64]int64{1: 10, 2: 20, 3: 30}, acknowledged: 2}, "sim-2": {sent: map[int64]int64{1: 10, 2: 20}, acknowledged: 1}},
-		reports:    map[string]bool{"r1": true, "r2": false, "r3": true},
-		runs:       map[string]said{"sim-1 r3": {"1 begin", "2 end"}},
-		applied:    map[string][]string{"sim-1": {"c1", "c2"}, "sim-2": {"c3", "c4"}},
-		orders:     map[string]orderTold{"order-1": {"1", []string{"sim-1", "real-1"}}, "order-2": {"", []string{"sim-1"}}},
-		executions: map[sim.Execution]sim.Count{{Node: "sim-1", Transaction: "t1"}: {Begun: 1}, {Node: "real-1", Transaction: "t2"}: {Begun: 1}, {Node: "sim-2", Transaction: "t3"}: {Begun: 1}},
-		marks:      map[string]map[string]int{"real-1": {"order-1": 1}},
-		releases:   map[string]releaseTold{"1": {promoted: []int{1}}},
-		edition:    "7", editions: map[string]string{"real-1": "7"},
+		facts: map[string]factsTold{
+			"sim-1": {sent: map[int64]int64{1: 10, 2: 20, 3: 30}, acknowledged: 2}, "sim-2": {sent: map[int64]int64{1: 10, 2: 20}, acknowledged: 1},
+		},
+		reports: map[string]bool{"r1": true, "r2": false, "r3": true},
+		runs:    map[string]said{"sim-1 r3": {"1 begin", "2 end"}},
+		applied: map[string][]string{"sim-1": {"c1", "c2"}, "sim-2": {"c3", "c4"}},
+		orders:  map[string]orderTold{"order-1": {"1", []string{"sim-1", "real-1"}}, "order-2": {"", []string{"sim-1"}}},
+		executions: map[sim.Execution]sim.Count{
+			{Node: "sim-1", Transaction: "t1"}: {Begun: 1}, {Node: "real-1", Transaction: "t2"}: {Begun: 1}, {Node: "sim-2", Transaction: "t3"}: {Begun: 1},
+		},
+		marks:    map[string]map[string]int{"real-1": {"order-1": 1}},
+		releases: map[string]releaseTold{"1": {promoted: []int{1}}},
+		edition:  "7", editions: map[string]string{"real-1": "7"},
 	}
 	k := kept{
 		facts: map[string][2]int64{"sim-1": {3, 30}, "sim-2": {2, 20}}, reports: map[string]int{"r1": 1, "r2": 1, "r3": 1},
-		runs: map[string]said{"sim-1 r3": {"1 begin", "2 end"}, "sim-1 r1": {"1 begin", "2 resource", "3 end"}}, catalogs: map[string]string{"sim-1": "c2", "sim-2": "c4"},
-		jobs: map[string]string{"1": "finished", "2": "finished"}, labels: map[string]int{"order-1": 1},
+		runs:     map[string]said{"sim-1 r3": {"1 begin", "2 end"}, "sim-1 r1": {"1 begin", "2 resource", "3 end"}},
+		catalogs: map[string]string{"sim-1": "c2", "sim-2": "c4"}, jobs: map[string]string{"1": "finished", "2": "finished"}, labels: map[string]int{"order-1": 1},
 		jobRuns: []jobRunKept{
 			{job: "1", transaction: "t1", node: "sim-1", state: "succeeded", exitCode: &zero, lines: 2},
 			{job: "1", transaction: "t2", node: "real-1", state: "succeeded", exitCode: &zero, lines: 1},

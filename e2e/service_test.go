@@ -29,7 +29,8 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 	write(t, filepath.Join(dir, "elsewhere", filepath.Base(unit)), strings.ReplaceAll(string(text), "/usr/bin/tutti", binary))
 	write(t, filepath.Join(dir, "elsewhere", filepath.Base(unit)+".d", "unprivileged.conf"), string(dropIn))
 	madeUsers(t, string(text), string(dropIn))
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit, filepath.Join(dir, "elsewhere", filepath.Base(unit))).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit,
+		filepath.Join(dir, "elsewhere", filepath.Base(unit))).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "tutti-server") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

@@ -16,7 +16,8 @@ import (
 const clockAhead = "TEST_CLOCK_AHEAD"
 
 // buildSkewed makes a tutti whose clock may be off. It is the same source: only its standard library takes the time of day from another clock, as it
-// would on a machine whose clock is off. That compiles all of it anew; TUTTI_SKEWED_BINARY is one that was built like this before. Preloading a library, as for other programs, does nothing to a Go program.
+// would on a machine whose clock is off. That compiles all of it anew; TUTTI_SKEWED_BINARY is one that was built like this before. Preloading a library, as for
+// other programs, does nothing to a Go program.
 func buildSkewed(t *testing.T) string {
 	t.Helper()
 	if built := os.Getenv("TUTTI_SKEWED_BINARY"); built != "" {
@@ -52,7 +53,8 @@ var ahead = func() int64 {
 	}
 	writeFile(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	path := filepath.Join(dir, "tutti")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "../cmd/tutti")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"),
+		"-o", path, "../cmd/tutti")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatal(errors.Join(err, errors.New(string(out))))

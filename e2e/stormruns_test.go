@@ -105,7 +105,8 @@ func (s *storm) judgeRuns(t *testing.T) {
 			late++
 		}
 	}
-	t.Logf("%d events of %d runs, of which %d were killed; %d reports, of which %d were there before a word of the stream", len(events), len(interrupted), killed, len(reports), late)
+	t.Logf("%d events of %d runs, of which %d were killed; %d reports, of which %d were there before a word of the stream", len(events), len(interrupted),
+		killed, len(reports), late)
 	if killed == 0 || late > len(reports)/10 {
 		t.Error("the storm has not touched what it should")
 	}

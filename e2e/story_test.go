@@ -18,10 +18,11 @@ import (
 )
 
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
-// for the rest of the story, and TUTTI_DATA and SERVER point to it. `reap FILE` ends, with the story, the process whose number will be in FILE. `checkin NODE [FACTS]` is a node
-// that gets its certificate, sends these facts (a JSON object, or a file of one) and
-// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment; with story_noop it reports a noop run that would change one file.
-// [three] is whether three servers stand for the one (three_test.go).
+// for the rest of the story, and TUTTI_DATA and SERVER point to it. `reap FILE` ends, with the story, the process whose number will be in FILE. `checkin NODE
+// [FACTS]` is a node that gets its certificate, sends these facts (a JSON object, or a file of one) and
+// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented
+// PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment; with story_noop it reports a noop run that would
+// change one file. [three] is whether three servers stand for the one (three_test.go).
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -43,7 +44,9 @@ func TestStories(t *testing.T) {
 			}
 			return several3.on, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "halt": halt, "resume": resume, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve": serve, "halt": halt, "resume": resume, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap,
+		},
 	})
 }
 

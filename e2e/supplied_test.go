@@ -66,7 +66,8 @@ esac
 	}
 	problems := s.tutti(t, "action", "list", "--problems", "-o", "json")
 	for _, want := range []string{
-		"from diary/tutti/lost: the folder has none of run-linux_", "from diary/tutti/bad: its metadata has no actions", "the node has a module of this name already (built-in)",
+		"from diary/tutti/lost: the folder has none of run-linux_", "from diary/tutti/bad: its metadata has no actions",
+		"the node has a module of this name already (built-in)",
 	} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("no %q in %s", want, problems)
@@ -111,7 +112,8 @@ esac
 	d.start(t)
 	d.connectedTo(t, "localhost:"+s.port())
 	life := func(n int, kinds string) string {
-		return strings.Join(strings.Fields(s.tutti(t, "event", "list", "--node", "web-1", "--kind", kinds, "--limit", fmt.Sprint(n), "-o", "csv", "--columns", "status")), " ")
+		return strings.Join(strings.Fields(s.tutti(t, "event", "list", "--node", "web-1", "--kind", kinds, "--limit", fmt.Sprint(n), "-o", "csv",
+			"--columns", "status")), " ")
 	}
 	until("its life in the stream", func() bool {
 		return strings.HasPrefix(life(4, "startup,connect,shutdown,disconnect"), "status startup connect disconnect")

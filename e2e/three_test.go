@@ -24,7 +24,8 @@ import (
 // With TUTTI_E2E=cluster the stories are told again, each with three servers behind HAProxy in the place of its one. A story knows nothing of
 // that: its server has one address, which is HAProxy's, and one data directory, which is the first server's. What a story asks is answered by any of the three.
 
-// several3 is whether that is so, and what all such servers share: one PostgreSQL, one S3 store, one NATS, a key. Each story has a database, a place and a prefix of its own there.
+// several3 is whether that is so, and what all such servers share: one PostgreSQL, one S3 store, one NATS, a key. Each story has a database, a place and a
+// prefix of its own there.
 var several3 threes
 
 type threes struct {

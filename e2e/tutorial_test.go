@@ -38,7 +38,8 @@ func TestTheTutorial(t *testing.T) {
 	if strings.Count(page, "\n$ ") < 45 {
 		t.Errorf("the tutorial has %d commands: some are lost", strings.Count(page, "\n$ "))
 	}
-	sh := newShell(t, dir, "PATH="+filepath.Dir(binary)+":"+shims+":"+os.Getenv("PATH"), "TUTTI_DATA="+filepath.Join(dir, "tutorial/data"), "HOME="+t.TempDir(), "LANG=C.UTF-8")
+	sh := newShell(t, dir, "PATH="+filepath.Dir(binary)+":"+shims+":"+os.Getenv("PATH"), "TUTTI_DATA="+filepath.Join(dir, "tutorial/data"),
+		"HOME="+t.TempDir(), "LANG=C.UTF-8")
 	sh.follows("tutorial.md", page)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("what is left: %v, %v", left, err)

@@ -18,7 +18,8 @@ func TestThePageAboutUpgrades(t *testing.T) {
 	newest := f.count(t, "SELECT max(version_id) FROM goose_db_version")
 	f.sql(t, "DROP TABLE moves; ALTER TABLE servers DROP COLUMN schema; ALTER TABLE servers DROP COLUMN near; DELETE FROM goose_db_version WHERE version_id >= 54")
 	now := "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-	f.sql(t, "INSERT INTO servers (id, address, version, roles, started, seen) VALUES ('pup-2/5e6f7a8b', 'https://pup-2.test:8140', '0.0.9', '', "+now+", "+now+")")
+	f.sql(t,
+		"INSERT INTO servers (id, address, version, roles, started, seen) VALUES ('pup-2/5e6f7a8b', 'https://pup-2.test:8140', '0.0.9', '', "+now+", "+now+")")
 	f.upgradeSays(t, a, "What would be done")
 	f.sql(t, "DELETE FROM servers WHERE id = 'pup-2/5e6f7a8b'")
 	same(t, "schema after a look", 53, f.count(t, "SELECT max(version_id) FROM goose_db_version"))

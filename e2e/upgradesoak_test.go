@@ -55,8 +55,8 @@ func neighbour(t *testing.T) string {
 	return path
 }
 
-// Two servers of the version before are brought to this one, one by one, while real agents of both versions are given orders and nodes check in. Meanwhile servers of both
-// versions work on one schema.
+// Two servers of the version before are brought to this one, one by one, while real agents of both versions are given orders and nodes check in. Meanwhile
+// servers of both versions work on one schema.
 func TestRollingUpgrade(t *testing.T) {
 	begin(t, 250)
 	before := neighbour(t)
@@ -86,12 +86,15 @@ func TestRollingUpgrade(t *testing.T) {
 		contains(t, other.tutti(t, "node", "show", n.name), n.name)
 		contains(t, s.tutti(t, "command", "run", "echo beside-$((40 + 2))", "--targets", "old.test,new.test", "--yes"), "beside-42")
 	}
-	same(t, "who dispatches", idOf(t, b), f.sql(t, "SELECT holder FROM leases WHERE name = 'jobs' AND until > 0")) // the version before, also to agents of this one
+	// the version before, also to agents of this one
+	same(t, "who dispatches", idOf(t, b), f.sql(t, "SELECT holder FROM leases WHERE name = 'jobs' AND until > 0"))
 	eventually(t, patience, "orders go on beside", func() bool { return going.orders() >= began+4 })
 
 	// The program before is refused by now, in words, and says who could use these records.
 	late := f.ofBefore(t, "late", before)
-	contains(t, refuses(t, late), fmt.Sprintf("the database has schema %d, and this program knows schemas up to %d", f.count(t, "SELECT max(version_id) FROM goose_db_version"), schema), "or newer")
+	contains(t, refuses(t, late),
+		fmt.Sprintf("the database has schema %d, and this program knows schemas up to %d", f.count(t, "SELECT max(version_id) FROM goose_db_version"), schema),
+		"or newer")
 
 	f.restart(t, lb, b, a, func() { b.program = binary })
 	going.stop(t)

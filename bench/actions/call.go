@@ -177,7 +177,8 @@ func (t *tally) complete(names []string) error {
 		}
 	}
 	if len(lost) > 0 || t.asked != len(names) || len(t.states) != len(names) {
-		return fmt.Errorf("of %d nodes %d were asked, %d are told, and %d are lost, %q first: %w", len(names), t.asked, len(t.states), len(lost), append(lost, "")[0], errTold)
+		return fmt.Errorf("of %d nodes %d were asked, %d are told, and %d are lost, %q first: %w", len(names), t.asked, len(t.states), len(lost),
+			append(lost, "")[0], errTold)
 	}
 	return nil
 }

@@ -68,7 +68,8 @@ func (s settings) tracking(ctx context.Context, dir, environment string) (rows [
 			"overhead_lower_percent": 100 * (t.Lower - 1), "overhead_upper_percent": 100 * (t.Upper - 1),
 		}})
 		notes = append(notes, fmt.Sprintf("input tracking overhead, %s: %.1f %% (median of %d pairs, half of them between %.1f and %.1f; of the least: %.1f; medians of rounds: %s); aim below %.0f %%, met: %t",
-			t.Size, 100*(t.Ratio-1), t.Catalogs, 100*(t.Lower-1), 100*(t.Upper-1), 100*(t.RatioOfLeasts-1), percents(t.Rounds), 100*trackingAim, t.Ratio-1 < trackingAim))
+			t.Size, 100*(t.Ratio-1), t.Catalogs, 100*(t.Lower-1), 100*(t.Upper-1), 100*(t.RatioOfLeasts-1), percents(t.Rounds), 100*trackingAim,
+			t.Ratio-1 < trackingAim))
 	}
 	return rows, notes, nil
 }

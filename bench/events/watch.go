@@ -36,11 +36,12 @@ func (w *watcher) forget() {
 
 // follow reads until ctx is done. A lost event would be noticed: runs are awaited by what they have.
 func (w *watcher) follow(ctx context.Context, client *api.Client) error {
-	err := client.FollowEvents(ctx, api.EventStreamRequest{After: "0", Kind: "begin,resource,missing,end"}, w.take, func(api.EventSpan) { w.fail(errors.New("events were pruned")) }, func(err error) {
-		if ctx.Err() == nil {
-			w.fail(fmt.Errorf("the stream broke off: %w", err))
-		}
-	}, func() {})
+	err := client.FollowEvents(ctx, api.EventStreamRequest{After: "0", Kind: "begin,resource,missing,end"}, w.take,
+		func(api.EventSpan) { w.fail(errors.New("events were pruned")) }, func(err error) {
+			if ctx.Err() == nil {
+				w.fail(fmt.Errorf("the stream broke off: %w", err))
+			}
+		}, func() {})
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was told to end
 	}

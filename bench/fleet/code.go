@@ -36,7 +36,8 @@ func (e environment) make(from string) error {
 		if err := e.writeRole(n, 1); err != nil {
 			return err
 		}
-		if err := e.write(fmt.Sprintf("modules/fleet/templates/%s.epp", roleName(n)), "<%= $facts['networking']['hostname'] %> in <%= $facts['datacenter'] %>\n"); err != nil {
+		if err := e.write(fmt.Sprintf("modules/fleet/templates/%s.epp", roleName(n)),
+			"<%= $facts['networking']['hostname'] %> in <%= $facts['datacenter'] %>\n"); err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,8 @@ func (t *tutti) hasFacts(ctx context.Context, client *api.Client, node, generati
 		return err
 	}
 	if serial, ok := values[fleetgen.SerialFact].(float64); !ok || int(serial) != generation {
-		return fmt.Errorf("the acknowledged facts of %s are gone: %s is %v, want %d", t.fleet.Certname(node), fleetgen.SerialFact, values[fleetgen.SerialFact], generation)
+		return fmt.Errorf("the acknowledged facts of %s are gone: %s is %v, want %d", t.fleet.Certname(node), fleetgen.SerialFact,
+			values[fleetgen.SerialFact], generation)
 	}
 	return nil
 }

@@ -80,7 +80,8 @@ func (l *loaded) questions() []question {
 		{name: "latest failed reports", pql: `reports[certname, end_time, status] { latest_report? = true and status = "failed" }`},
 		{name: "reports of one node", pql: fmt.Sprintf(`reports[end_time, status, noop] { certname = "%s" order by end_time desc limit 20 }`, some)},
 		{name: "report page", pql: `reports[certname, status, end_time] { order by end_time desc, certname limit 50 }`},
-		{name: "report page deep in", pql: fmt.Sprintf(`reports[certname, status, end_time] { order by end_time desc, certname limit 50 offset %d }`, deep*l.Reports)},
+		{name: "report page deep in", pql: fmt.Sprintf(`reports[certname, status, end_time] { order by end_time desc, certname limit 50 offset %d }`,
+			deep*l.Reports)},
 		{name: "count reports by status", pql: `reports[status, count()] { group by status }`},
 		// Events.
 		{name: "events of one resource", pql: `events[certname, status, timestamp] { resource_type = "Service" and resource_title = "/etc/site/Service-020.conf" }`},

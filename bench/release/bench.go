@@ -85,7 +85,8 @@ func (b *bench) first(ctx context.Context) (measure.Row, error) {
 func (b *bench) edition(n int) string {
 	dir := filepath.Join(b.dir, fmt.Sprintf("edition-%d", n))
 	manifests := filepath.Join(dir, "manifests")
-	text := fmt.Sprintf("Integer[1, %d].each |$n| {\n  file { \"/srv/${n}\": content => \"${facts['networking']['hostname']} ${n}, edition %d\\n\" }\n}\n", b.Resources, n)
+	text := fmt.Sprintf("Integer[1, %d].each |$n| {\n  file { \"/srv/${n}\": content => \"${facts['networking']['hostname']} ${n}, edition %d\\n\" }\n}\n",
+		b.Resources, n)
 	if err := os.MkdirAll(manifests, 0o750); err == nil { // else the deploy says what is missing
 		_ = os.WriteFile(filepath.Join(manifests, "site.pp"), []byte(text), 0o600)
 	}

@@ -55,7 +55,8 @@ func (s settings) run(ctx context.Context, dir string) error {
 func judge(rows []measure.Row) (notes []string) {
 	for _, row := range rows {
 		if row.Case == wholeCase {
-			notes = append(notes, fmt.Sprintf("a release costs the server %.1f ms of CPU for each node; every node applied what was released to it, once", row.Figures["cpu_ms_each"]))
+			notes = append(notes,
+				fmt.Sprintf("a release costs the server %.1f ms of CPU for each node; every node applied what was released to it, once", row.Figures["cpu_ms_each"]))
 		}
 	}
 	return notes

@@ -12,7 +12,9 @@ import (
 var AsFastAsItCan = []string{"--reuse-check=0", "--max-load=0", "--verify-share=off", "--verify-after-deploy=0", "--facts-per-minute=0"}
 
 // Alone compiles Tutti, starts it below dir with more arguments for `tutti server`, has rows measured, and stops it.
-func (k *Knobs) Alone(ctx context.Context, dir string, args []string, rows func(tutti *Tutti, binary string) ([]measure.Row, error)) (measured []measure.Row, err error) {
+func (k *Knobs) Alone(ctx context.Context, dir string, args []string,
+	rows func(tutti *Tutti, binary string) ([]measure.Row, error),
+) (measured []measure.Row, err error) {
 	binary, err := BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err

@@ -150,7 +150,8 @@ func (p *Postgres) Analyze(ctx context.Context, database string) error {
 
 // Bytes is what a database takes on the disk.
 func (p *Postgres) Bytes(ctx context.Context, database string) (int64, error) {
-	out, err := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-A", "-t", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", //nolint:gosec // our own words
+	//nolint:gosec // our own words
+	out, err := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-A", "-t", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres",
 		"-d", database, "-c", "select pg_database_size(current_database())").Output()
 	if err != nil {
 		return 0, fmt.Errorf("the size of database %s: %w", database, err)

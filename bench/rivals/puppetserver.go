@@ -141,7 +141,8 @@ func (c PuppetserverConfig) write(port int) (*CA, error) {
 	}
 	fill := strings.NewReplacer(append(certificates,
 		"@DIR@", c.Dir, "@ENVIRONMENTS@", c.EnvironmentPath, "@MODULES@", c.BaseModulePath,
-		"@JRUBIES@", strconv.Itoa(c.JRubies), "@ADDRESS@", c.Address, "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB, "@STORES@", strconv.FormatBool(c.PuppetDB != ""))...)
+		"@JRUBIES@", strconv.Itoa(c.JRubies), "@ADDRESS@", c.Address, "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB, "@STORES@",
+		strconv.FormatBool(c.PuppetDB != ""))...)
 	files := maps.Clone(puppetserverFiles)
 	if c.PuppetDB == "" {
 		files["puppet/puppet.conf"] += puppetserverAlone

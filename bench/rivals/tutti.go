@@ -47,8 +47,9 @@ func BuildTutti(ctx context.Context, dir string) (string, error) {
 		return built, nil
 	}
 	binary := filepath.Join(dir, "tutti")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", binary, "github.com/tutti-project/tutti/cmd/tutti") //nolint:gosec // our own paths
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")                                                                                       // as `make build` does: what it compiled is used again
+	//nolint:gosec // our own paths
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", binary, "github.com/tutti-project/tutti/cmd/tutti")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as `make build` does: what it compiled is used again
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build tutti: %w\n%s", err, out)
 	}

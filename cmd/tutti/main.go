@@ -19,8 +19,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us without waiting
 	code := cli.Run(ctx, os.Args[1:], cli.System{
-		Name: strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width(os.Stdout), ErrWidth: width(os.Stderr),
-		Asks: term.IsTerminal(int(os.Stdin.Fd())), Interrupts: interrupts,
+		Name: strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width(os.Stdout),
+		ErrWidth: width(os.Stderr), Asks: term.IsTerminal(int(os.Stdin.Fd())), Interrupts: interrupts,
 	})
 	stop()
 	os.Exit(code)

@@ -42,17 +42,25 @@ func (n node) resources() []any {
 		resource("File", "/etc/motd", false, 12, []any{"file", "class"}, object{
 			"ensure": "file", "content": "Grüezi 🚀 from " + n.role + "\n", "mode": "0644", "owner": "root", "require": "Package[openssl]",
 		}),
-		resource("File", "/etc/ntp.conf", false, 14, []any{"file", "ntp"}, object{"ensure": "file", "source": "puppet:///modules/ntp/ntp.conf", "mode": "0600", "backup": false}),
+		resource("File", "/etc/ntp.conf", false, 14, []any{"file", "ntp"}, object{
+			"ensure": "file", "source": "puppet:///modules/ntp/ntp.conf", "mode": "0600", "backup": false,
+		}),
 		resource("Service", "ntp", false, 20, []any{"service", "ntp"}, object{"ensure": pick(n, "running", "stopped"), "enable": n.index%2 == 0}),
 		resource("User", "app", false, 31, []any{"user", "app"}, object{"ensure": "present", "uid": 1000 + n.index, "groups": []any{"wheel", n.role}}),
 		resource("Notify", "it's \"quoted\" and [bracketed]", false, 0, []any{"notify"}, object{"message": "x", "withpath": false}),
-		resource("Sshkey", n.certname, true, 40, []any{"sshkey", "ssh_keys", "class"}, object{"key": fmt.Sprintf("AAAAB3%04d", n.index), "type": "ed25519", "tag": []any{"ssh_keys"}}),
+		resource("Sshkey", n.certname, true, 40, []any{"sshkey", "ssh_keys", "class"}, object{
+			"key": fmt.Sprintf("AAAAB3%04d", n.index), "type": "ed25519", "tag": []any{"ssh_keys"},
+		}),
 		resource("Cron", "clean", false, 50, []any{"cron"}, object{"command": "/bin/true", "minute": []any{0, 30}, "hour": n.index % 24}),
 	}
 	if n.role == "web" {
 		list = append(list,
-			resource("Apache::Vhost", "www", false, 60, []any{"apache::vhost", "apache", "vhost", "www"}, object{"port": 8000 + n.index%3, "ssl": n.index%8 == 0, "docroot": "/var/www"}),
-			resource("Nagios_host", n.certname, true, 61, []any{"nagios_host", "monitoring"}, object{"address": fmt.Sprintf("10.0.0.%d", n.index%250), "use": "generic"}),
+			resource("Apache::Vhost", "www", false, 60, []any{"apache::vhost", "apache", "vhost", "www"}, object{
+				"port": 8000 + n.index%3, "ssl": n.index%8 == 0, "docroot": "/var/www",
+			}),
+			resource("Nagios_host", n.certname, true, 61, []any{"nagios_host", "monitoring"}, object{
+				"address": fmt.Sprintf("10.0.0.%d", n.index%250), "use": "generic",
+			}),
 		)
 	}
 	return list

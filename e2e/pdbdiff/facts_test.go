@@ -16,29 +16,34 @@ func (n node) factSet(at time.Time) object {
 func (n node) factValues() object {
 	cores := pick(n, 1, 2, 4, 8, 16)
 	values := object{
-		"kernel":        pick(n, "Linux", "Linux", "Linux", "FreeBSD", "windows"),
-		"role":          n.role,
-		"hostname":      n.certname[:len(n.certname)-len(".example.org")],
-		"clientcert":    n.certname,
-		"is_virtual":    n.index%3 == 0,
-		"uptime_days":   n.index * 7 % 400,
-		"load":          float64(n.index%40) / 8,
-		"rate":          pick(n, 0.1, 2.5e-7, 1.5e20, -3.25),
-		"motd":          "",
-		"place":         pick(n, "Zürich", "東京", "São Paulo", "🚀 base"),
-		"serial":        9007199254740993 + int64(n.index), // more than a float can hold
-		"negative":      -n.index,
-		"version_text":  pick(n, "42", "42.0", "1e3", "007", "true"),
-		"dotted.fact":   fmt.Sprintf("d%d", n.index%5),
-		"quote\"d":      "says \"hi\" \\ bye",
-		"no_flags":      []any{},
-		"no_settings":   object{},
-		"mixed":         n.mixed(),
-		"os":            n.system(),
-		"processors":    object{"count": cores, "physicalcount": 1, "models": repeat(cores, "Xeon "+pick(n, "E5", "Gold")), "speed": pick(n, "2.10 GHz", "3.00 GHz")},
-		"memory":        object{"system": object{"total_bytes": int64(cores) << 33, "capacity": fmt.Sprintf("%d.%02d%%", n.index%100, n.index%97), "used": float64(cores) * 0.75}, "swap": object{"encrypted": n.index%2 == 0}},
-		"networking":    n.networking(),
-		"mountpoints":   object{"/": object{"size_bytes": 1 << 34, "options": []any{"rw", "relatime"}}, "/var/lib/docker": object{"size_bytes": n.index << 30, "options": []any{"rw"}}},
+		"kernel":       pick(n, "Linux", "Linux", "Linux", "FreeBSD", "windows"),
+		"role":         n.role,
+		"hostname":     n.certname[:len(n.certname)-len(".example.org")],
+		"clientcert":   n.certname,
+		"is_virtual":   n.index%3 == 0,
+		"uptime_days":  n.index * 7 % 400,
+		"load":         float64(n.index%40) / 8,
+		"rate":         pick(n, 0.1, 2.5e-7, 1.5e20, -3.25),
+		"motd":         "",
+		"place":        pick(n, "Zürich", "東京", "São Paulo", "🚀 base"),
+		"serial":       9007199254740993 + int64(n.index), // more than a float can hold
+		"negative":     -n.index,
+		"version_text": pick(n, "42", "42.0", "1e3", "007", "true"),
+		"dotted.fact":  fmt.Sprintf("d%d", n.index%5),
+		"quote\"d":     "says \"hi\" \\ bye",
+		"no_flags":     []any{},
+		"no_settings":  object{},
+		"mixed":        n.mixed(),
+		"os":           n.system(),
+		"processors":   object{"count": cores, "physicalcount": 1, "models": repeat(cores, "Xeon "+pick(n, "E5", "Gold")), "speed": pick(n, "2.10 GHz", "3.00 GHz")},
+		"memory": object{
+			"system": object{"total_bytes": int64(cores) << 33, "capacity": fmt.Sprintf("%d.%02d%%", n.index%100, n.index%97), "used": float64(cores) * 0.75},
+			"swap":   object{"encrypted": n.index%2 == 0},
+		},
+		"networking": n.networking(),
+		"mountpoints": object{
+			"/": object{"size_bytes": 1 << 34, "options": []any{"rw", "relatime"}}, "/var/lib/docker": object{"size_bytes": n.index << 30, "options": []any{"rw"}},
+		},
 		"trusted":       n.trusted(),
 		"matrix":        []any{[]any{1, 2}, []any{3, []any{"deep", n.index % 4}}},
 		"multi\nline":   "first\nsecond",
@@ -78,8 +83,12 @@ func (n node) networking() object {
 	return object{
 		"ip": ip, "fqdn": n.certname, "mtu": 1500, "primary": "eth0",
 		"interfaces": object{
-			"lo":       object{"ip": "127.0.0.1", "bindings": []any{object{"address": "127.0.0.1", "netmask": "255.0.0.0"}}},
-			"eth0":     object{"ip": ip, "mac": fmt.Sprintf("52:54:00:00:00:%02x", n.index%256), "bindings": []any{object{"address": ip, "netmask": "255.255.0.0"}, object{"address": "192.0.2.1", "netmask": "255.255.255.0"}}},
+			"lo": object{"ip": "127.0.0.1", "bindings": []any{object{"address": "127.0.0.1", "netmask": "255.0.0.0"}}},
+			"eth0": object{
+				"ip": ip, "mac": fmt.Sprintf("52:54:00:00:00:%02x", n.index%256), "bindings": []any{
+					object{"address": ip, "netmask": "255.255.0.0"}, object{"address": "192.0.2.1", "netmask": "255.255.255.0"},
+				},
+			},
 			"eth0.100": object{"ip": nil, "mtu": 1400 + n.index%100},
 		},
 	}

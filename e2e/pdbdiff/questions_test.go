@@ -159,7 +159,8 @@ func TestReadQuestions(t *testing.T) {
 	if q := list[0]; q.place != "x:2" || q.method != "GET" || q.path != "" || q.params.Get("query") != "nodes{}" || q.verdict != "same" {
 		t.Errorf("first: %+v", q)
 	}
-	if q := list[1]; q.path != "/nodes" || q.params.Get("limit") != "3" || q.body != "{}" || q.row != "a row" || q.theirs != (expected{"500", ""}) || q.ours != (expected{"400", "no"}) {
+	if q := list[1]; q.path != "/nodes" || q.params.Get("limit") != "3" || q.body != "{}" || q.row != "a row" || q.theirs != (expected{"500", ""}) ||
+		q.ours != (expected{"400", "no"}) {
 		t.Errorf("second: %+v", q)
 	}
 	if q := list[2]; q.verdict != "differs" || q.before != 8 || q.row != "b row" || q.theirs != (expected{"200", "3 rows"}) {

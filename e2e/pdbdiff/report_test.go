@@ -32,8 +32,10 @@ func (n node) outcome(k int, at time.Time) (status string, resources []any) {
 	switch {
 	case n.index%11 == 0:
 		return "unchanged", []any{
-			n.touched("File", "/etc/motd", at, 1, []any{"Stage[main]", "Main", "File[/etc/motd]"}, event("noop", "content", "{md5}a", "{md5}b", "current_value {md5}a, should be {md5}b (noop)")),
-			n.touched("Service", "ntp", at, 2, []any{"Stage[main]", "Ntp", "Service[ntp]"}, event("noop", "ensure", "stopped", "running", "current_value stopped, should be running (noop)")),
+			n.touched("File", "/etc/motd", at, 1, []any{"Stage[main]", "Main", "File[/etc/motd]"},
+				event("noop", "content", "{md5}a", "{md5}b", "current_value {md5}a, should be {md5}b (noop)")),
+			n.touched("Service", "ntp", at, 2, []any{"Stage[main]", "Ntp", "Service[ntp]"},
+				event("noop", "ensure", "stopped", "running", "current_value stopped, should be running (noop)")),
 		}
 	case (n.index+k)%7 == 0:
 		skipped := n.touched("Service", "ntp", at, 4, []any{"Stage[main]", "Ntp", "Service[ntp]"})
@@ -47,7 +49,8 @@ func (n node) outcome(k int, at time.Time) (status string, resources []any) {
 		return "changed", []any{
 			n.touched("File", "/etc/motd", at, 1, []any{"Stage[main]", "Main", "File[/etc/motd]"},
 				event("success", "content", "{md5}a", "{md5}c", "content changed"), event("success", "mode", "0600", "0644", "mode changed '0600' to '0644'")),
-			n.touched("Exec", "refresh", at, 5, []any{"Stage[main]", "Role::" + title(n.role), "Exec[refresh]"}, event("success", "returns", "notrun", "0", "executed successfully")),
+			n.touched("Exec", "refresh", at, 5, []any{"Stage[main]", "Role::" + title(n.role), "Exec[refresh]"},
+				event("success", "returns", "notrun", "0", "executed successfully")),
 			n.touched("Notify", "bare", at, 6, nil, event("success", "message", "absent", "bare", "defined 'message' as 'bare'")),
 		}
 	}
@@ -74,7 +77,8 @@ func (n node) touched(kind, name string, at time.Time, second int, path []any, e
 
 func event(status, property, before, after, message string) object {
 	return object{
-		"status": status, "property": property, "name": property + "_changed", "old_value": before, "new_value": after, "message": message, "corrective_change": false,
+		"status": status, "property": property, "name": property + "_changed", "old_value": before, "new_value": after, "message": message,
+		"corrective_change": false,
 	}
 }
 
@@ -94,8 +98,8 @@ func (n node) logs(status string, at time.Time) []any {
 	}}
 	if status == "failed" {
 		list = append(list, object{
-			"file": "/etc/puppetlabs/code/site.pp", "line": 13, "level": "err", "message": "change failed: Grüße 🚀", "source": "/Stage[main]/Ntp/Package[openssl]/ensure",
-			"tags": []any{"err", "package", "ntp"}, "time": stamp(at.Add(14 * time.Second)),
+			"file": "/etc/puppetlabs/code/site.pp", "line": 13, "level": "err", "message": "change failed: Grüße 🚀",
+			"source": "/Stage[main]/Ntp/Package[openssl]/ensure", "tags": []any{"err", "package", "ntp"}, "time": stamp(at.Add(14 * time.Second)),
 		})
 	}
 	return list

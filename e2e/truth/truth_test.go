@@ -160,15 +160,18 @@ func TestWhatNoAgentLooksAtIsNoDifference(t *testing.T) {
 			t.Errorf("%s: %q, %v", ours, got, err)
 		}
 	}
-	const text, metadata = `{"resources":[{"parameters":{"content":"TEXT"}}]}`, `{"recursive_metadata":{"/a":{"puppet:///m":[TEXT]}},"resources":[{"type":"File","title":"/a"}]}`
+	const text, metadata = `{"resources":[{"parameters":{"content":"TEXT"}}]}`,
+		`{"recursive_metadata":{"/a":{"puppet:///m":[TEXT]}},"resources":[{"type":"File","title":"/a"}]}`
 	const file, directory = `{"relative_path":"x","checksum":{"value":"{md5}1"}}`, `{"relative_path":".","checksum":{"value":"{ctime}2026-01-01"}}`
 	for name, tt := range map[string]struct {
 		form, plain, ours string
 		same              bool
 	}{
-		"a directory's moment":               {metadata, directory, strings.Replace(directory, "01-01", "02-02", 1), true},
-		"a moment in a file's content":       {text, "{ctime}2026-01-01", "{ctime}2026-02-02", false},
-		"one behind other text":              {metadata, strings.Replace(directory, "{c", "x{c", 1), strings.Replace(strings.Replace(directory, "{c", "x{c", 1), "01-01", "02-02", 1), false},
+		"a directory's moment":         {metadata, directory, strings.Replace(directory, "01-01", "02-02", 1), true},
+		"a moment in a file's content": {text, "{ctime}2026-01-01", "{ctime}2026-02-02", false},
+		"one behind other text": {
+			metadata, strings.Replace(directory, "{c", "x{c", 1), strings.Replace(strings.Replace(directory, "{c", "x{c", 1), "01-01", "02-02", 1), false,
+		},
 		"the order of a directory's files":   {metadata, file + "," + directory, directory + "," + file, true},
 		"the order of anything else":         {metadata, `"a","b"`, `"b","a"`, false},
 		"the order within a file's metadata": {metadata, strings.Replace(file, `"{md5}1"`, `["a","b"]`, 1), strings.Replace(file, `"{md5}1"`, `["b","a"]`, 1), false},

@@ -85,7 +85,8 @@ func NewSupply(env fleet.Environment, found []Supplied) Supply {
 		switch {
 		case last >= 0 && s.Modules[last].Name == m.Name:
 			s.Modules[last].Files = nil
-			s.Modules[last].Problem = fitText("two Puppet modules have a module of actions of this name: "+s.Modules[last].Module+" and "+m.Module+"; rename the folder of one", MaxProblemBytes)
+			s.Modules[last].Problem = fitText("two Puppet modules have a module of actions of this name: "+s.Modules[last].Module+" and "+m.Module+
+				"; rename the folder of one", MaxProblemBytes)
 			continue
 		case len(s.Modules) == MaxModules:
 			return s
@@ -145,7 +146,8 @@ func (s Supplied) check() error {
 }
 
 func (f SuppliedFile) check() error {
-	local := f.Path != "" && len(f.Path) <= maxPathBytes && path.Clean(f.Path) == f.Path && !path.IsAbs(f.Path) && f.Path != ".." && !strings.HasPrefix(f.Path, "../") &&
+	local := f.Path != "" && len(f.Path) <= maxPathBytes && path.Clean(f.Path) == f.Path && !path.IsAbs(f.Path) && f.Path != ".." &&
+		!strings.HasPrefix(f.Path, "../") &&
 		!strings.ContainsAny(f.Path, "\\:\x00")
 	if !local {
 		return fault.New(fault.Invalid, "the file %.80q has a name that not every node can have", f.Path)

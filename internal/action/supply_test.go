@@ -33,8 +33,9 @@ func TestSupply(t *testing.T) {
 		suppliedModule("a", "up", suppliedFile("../x", 1)), suppliedModule("a", "drive", suppliedFile("c:x", 1)),
 	})
 	want := map[string]string{
-		"twice": "two Puppet modules have a module of actions of this name: ark and ", "good": "", "many": "it has 201 files, at most 200 are allowed", "empty": "its folder has no metadata.json",
-		"-odd": "is no name", "huge": "its files have more than", "up": `the file "../x" has a name`, "drive": `the file "c:x" has a name`,
+		"twice": "two Puppet modules have a module of actions of this name: ark and ", "good": "", "many": "it has 201 files, at most 200 are allowed",
+		"empty": "its folder has no metadata.json",
+		"-odd":  "is no name", "huge": "its files have more than", "up": `the file "../x" has a name`, "drive": `the file "c:x" has a name`,
 	}
 	if len(s.Modules) != len(want) {
 		t.Errorf("%d modules, want %d", len(s.Modules), len(want))
@@ -53,7 +54,8 @@ func TestSupply(t *testing.T) {
 		t.Errorf("%v, %s", err, text)
 	}
 	again := suppliedModule("elsewhere", "good", suppliedFile("lib/x.py", 5))
-	if again.Digest() != suppliedModule("b", "good", suppliedFile("lib/x.py", 5)).Digest() || again.Digest() == suppliedModule("b", "good", suppliedFile("lib/x.py", 6)).Digest() {
+	if again.Digest() != suppliedModule("b", "good", suppliedFile("lib/x.py", 5)).Digest() ||
+		again.Digest() == suppliedModule("b", "good", suppliedFile("lib/x.py", 6)).Digest() {
 		t.Error("a version is not named by its files")
 	}
 }

@@ -41,7 +41,8 @@ func TestActionPoliciesKnowTheNode(t *testing.T) {
 			t.Errorf("%s %s %s: got %q, want %q", caller, module, action, got, want)
 		}
 	}
-	check("tutti=ana", "disk", "wipe", "refused by this node's policy: DIR/disk.policy line 3 may deny wipe to tutti=ana: the node's facts or classes are not known")
+	check("tutti=ana", "disk", "wipe",
+		"refused by this node's policy: DIR/disk.policy line 3 may deny wipe to tutti=ana: the node's facts or classes are not known")
 	check("tutti=bob", "disk", "status", "refused by this node's policy: no line of DIR/disk.policy allows status to tutti=bob")
 	check("tutti=bob", "fan", "on", "refused by this node's policy: everything in fan is denied until its policy is mended: DIR/fan.policy line 2: a row must be allow or deny, callers, actions, facts and classes, separated by tabs")
 	check("tutti=bob", "lamp", "on", "")

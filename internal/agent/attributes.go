@@ -115,8 +115,10 @@ func identifier(path, name string, known map[string]asn1.ObjectIdentifier) (asn1
 	for part := range strings.SplitSeq(name, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 {
-			return nil, fault.New(fault.Conflict, "%s names %q, which Puppet alone may know (custom_trusted_oid_mapping.yaml): write its number (1.3.6.1...) instead and join again; "+
-				"or let Puppet ask: `puppet ssl bootstrap`, and then join with --use-puppet-certificates", path, name)
+			return nil,
+				fault.New(fault.Conflict,
+					"%s names %q, which Puppet alone may know (custom_trusted_oid_mapping.yaml): write its number (1.3.6.1...) instead and join again; "+
+						"or let Puppet ask: `puppet ssl bootstrap`, and then join with --use-puppet-certificates", path, name)
 		}
 		id = append(id, n)
 	}

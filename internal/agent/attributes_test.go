@@ -56,7 +56,8 @@ extension_requests:
 // The names are those that the CA gives them.
 func TestNamesOfExtensions(t *testing.T) {
 	t.Parallel()
-	ca, err := pki.Open(t.Context(), pki.Config{Dir: t.TempDir(), Autosign: pki.AutosignPolicy{All: true}, AllowAuthorizationExtensions: true}, pkitest.NewMemory(), discard)
+	ca, err := pki.Open(t.Context(), pki.Config{Dir: t.TempDir(), Autosign: pki.AutosignPolicy{All: true}, AllowAuthorizationExtensions: true},
+		pkitest.NewMemory(), discard)
 	must(t, err)
 	var a csrAttributes
 	wanted := map[string]any{}

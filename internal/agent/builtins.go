@@ -25,8 +25,8 @@ func builtins(p puppet.Config) ([]builtin.Module, map[string]builtin.Data) {
 		service.Module(services), packages.Module(packages.Config{}), processes.Module(), filemgr.Module(), puppet.Module(p),
 	}
 	return modules, map[string]builtin.Data{
-		"service": service.Data(services), "package": packages.Data(packages.Config{}), "process": processes.Data(), "fstat": filemgr.Data(), "file": filemgr.FileData(),
-		"puppet": puppet.Data(p), "resource": puppet.ResourceData(p),
+		"service": service.Data(services), "package": packages.Data(packages.Config{}), "process": processes.Data(), "fstat": filemgr.Data(),
+		"file": filemgr.FileData(), "puppet": puppet.Data(p), "resource": puppet.ResourceData(p),
 	}
 }
 

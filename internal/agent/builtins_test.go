@@ -79,10 +79,14 @@ func TestReadingActionsOnThisMachine(t *testing.T) {
 		modules[m.Name] = m
 	}
 	for _, question := range []string{
-		`filemgr status {"file":"/etc/hosts"}`, `filemgr list {"file":"/etc"}`, `filemgr read {"file":"/etc/hosts"}`, `filemgr checksum {"file":"/etc/hosts"}`, `process list {}`, `rpcutil ping {}`,
-		`rpcutil inventory {}`, `rpcutil daemon_stats {}`, `rpcutil agent_inventory {}`, `rpcutil get_fact {"fact":"os.family"}`, `rpcutil get_facts {"facts":"kernel"}`,
-		`rpcutil get_data {"source":"fstat","query":"/etc/hosts"}`, `rpcutil get_data {"source":"file","query":"/nothing"}`, `rpcutil get_data {"source":"process","query":"."}`,
-		`rpcutil get_data {"source":"service","query":"nothing-of-that-name"}`, `rpcutil get_data {"source":"fact","query":"kernel"}`, `rpcutil get_data {"source":"agent","query":"x"}`,
+		`filemgr status {"file":"/etc/hosts"}`, `filemgr list {"file":"/etc"}`, `filemgr read {"file":"/etc/hosts"}`, `filemgr checksum {"file":"/etc/hosts"}`,
+		`process list {}`, `rpcutil ping {}`,
+		`rpcutil inventory {}`, `rpcutil daemon_stats {}`, `rpcutil agent_inventory {}`, `rpcutil get_fact {"fact":"os.family"}`,
+		`rpcutil get_facts {"facts":"kernel"}`,
+		`rpcutil get_data {"source":"fstat","query":"/etc/hosts"}`, `rpcutil get_data {"source":"file","query":"/nothing"}`,
+		`rpcutil get_data {"source":"process","query":"."}`,
+		`rpcutil get_data {"source":"service","query":"nothing-of-that-name"}`, `rpcutil get_data {"source":"fact","query":"kernel"}`,
+		`rpcutil get_data {"source":"agent","query":"x"}`,
 	} {
 		words := strings.SplitN(question, " ", 3)
 		if results, why := builtintest.Ask(t, modules[words[0]], words[1], words[2]); why != "" || len(results) < 3 {
@@ -183,15 +187,18 @@ func TestBuiltInsOfAnAgent(t *testing.T) {
 		}
 	}
 	slices.Sort(off)
-	if !slices.Equal(names, []string{"service", "package", "process", "filemgr", "puppet", "resource", "puppetral", "rpcutil"}) || !slices.Equal(off, []string{"filemgr remove", "filemgr touch"}) {
+	if !slices.Equal(names, []string{"service", "package", "process", "filemgr", "puppet", "resource", "puppetral", "rpcutil"}) ||
+		!slices.Equal(off, []string{"filemgr remove", "filemgr touch"}) {
 		t.Errorf("modules %q, off %q", names, off)
 	}
 	c, err := own[0].Actions["start"].Prepare(t.Context(), orders.Order{Params: []byte(`{"service":"x"}`)})
-	if diff := cmp.Diff([]string{"errand", "action", "--settings", d.settingsFile(), "--puppet", "/opt/x/puppet", "service", "start"}, c.Args); diff != "" || err != nil || c.Path != "/bin/tutti" {
+	if diff := cmp.Diff([]string{"errand", "action", "--settings", d.settingsFile(), "--puppet", "/opt/x/puppet", "service", "start"}, c.Args); diff != "" ||
+		err != nil || c.Path != "/bin/tutti" {
 		t.Errorf("%v %s", err, diff)
 	}
 	var errs strings.Builder
-	if RunAction(t.Context(), "", "", "filemgr", "touch", strings.NewReader(`{"file":"x"}`), io.Discard, &errs) || !strings.HasPrefix(errs.String(), "field file: ") {
+	if RunAction(t.Context(), "", "", "filemgr", "touch", strings.NewReader(`{"file":"x"}`), io.Discard, &errs) ||
+		!strings.HasPrefix(errs.String(), "field file: ") {
 		t.Errorf("%s", errs.String())
 	}
 }

@@ -71,7 +71,8 @@ func (h *hub) give(t *testing.T, name string, generation int) (digest string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.documents[string(sum)] = document
-	h.pointer = fmt.Sprintf(`{"mode":"released","catalog":%q,"environment":"production","version":"v%d","uuid":"u%d","generation":%d}`, sum, generation, generation, generation)
+	h.pointer = fmt.Sprintf(`{"mode":"released","catalog":%q,"environment":"production","version":"v%d","uuid":"u%d","generation":%d}`, sum, generation,
+		generation, generation)
 	return string(sum)
 }
 

@@ -180,7 +180,8 @@ func TestRevokedServers(t *testing.T) {
 	if err := config.VerifyConnection(tls.ConnectionState{VerifiedChains: chain}); err == nil || !strings.Contains(err.Error(), "server1") {
 		t.Errorf("a revoked server: %v", err)
 	}
-	if err := acceptable(bytes.Join([][]byte{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})}, nil), id); fault.Of(err) != fault.Invalid {
+	others := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})
+	if err := acceptable(bytes.Join([][]byte{others}, nil), id); fault.Of(err) != fault.Invalid {
 		t.Errorf("another's certificate for a renewed one: %v", err)
 	}
 }

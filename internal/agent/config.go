@@ -151,7 +151,8 @@ func (c Config) ownsCertificates() bool {
 // at values only, not at what is on disk.
 func (c Config) Check() error {
 	if len(c.Servers)+len(c.BrokerURIs) == 0 {
-		return fault.New(fault.Invalid, "no server is set; join one with `tutti agent join https://HOST:8140`, or set servers in %s", filepath.Join(c.Dir, ConfigFile))
+		return fault.New(fault.Invalid, "no server is set; join one with `tutti agent join https://HOST:8140`, or set servers in %s",
+			filepath.Join(c.Dir, ConfigFile))
 	}
 	for _, text := range c.Servers {
 		if _, err := ParseServer(text); err != nil {
@@ -263,7 +264,8 @@ func ParseServer(text string) (*url.URL, error) {
 		port = defaultPort
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return nil, fault.New(fault.Invalid, "the server's address has port %.20s; ports are 1 to 65535, and the server's is %s if nobody chose another", port, defaultPort)
+		return nil,
+			fault.New(fault.Invalid, "the server's address has port %.20s; ports are 1 to 65535, and the server's is %s if nobody chose another", port, defaultPort)
 	}
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(u.Hostname(), port)}, nil
 }

@@ -17,7 +17,11 @@ func TestServersOfAConfig(t *testing.T) {
 		config             Config
 		brokers, primaries []string
 	}{
-		"Tutti":    {Config{Servers: []string{"tutti.example.test", "https://b:18140/"}}, []string{"wss://tutti.example.test:8140", "wss://b:18140"}, []string{"https://tutti.example.test:8140", "https://b:18140"}},
+		"Tutti": {
+			Config{Servers: []string{"tutti.example.test", "https://b:18140/"}}, []string{"wss://tutti.example.test:8140", "wss://b:18140"}, []string{
+				"https://tutti.example.test:8140", "https://b:18140",
+			},
+		},
 		"original": {Config{BrokerURIs: []string{"wss://p:8142/pcp2/"}, PrimaryURIs: []string{"p"}}, []string{"wss://p:8142/pcp2/"}, []string{"https://p:8140"}},
 		"both":     {Config{Servers: []string{"[::1]"}, BrokerURIs: []string{"wss://p:8142"}}, []string{"wss://p:8142"}, []string{"https://[::1]:8140"}},
 	} {

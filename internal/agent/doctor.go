@@ -121,7 +121,9 @@ func (d Doctor) key() Finding {
 		return broken("key", err)
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o007 != 0 {
-		return Finding{Check: "key", State: Broken, Found: fmt.Sprintf("%s has mode %04o: everybody can read it", d.Config.KeyFile, mode), Mend: "chmod 600 " + d.Config.KeyFile}
+		return Finding{
+			Check: "key", State: Broken, Found: fmt.Sprintf("%s has mode %04o: everybody can read it", d.Config.KeyFile, mode), Mend: "chmod 600 " + d.Config.KeyFile,
+		}
 	}
 	return good("key", "belongs to the certificate")
 }
@@ -136,7 +138,9 @@ func (d Doctor) list(id *Identity) Finding {
 	}
 	lists, err := parseLists(text)
 	if err != nil || len(lists) == 0 {
-		return Finding{Check: "revocation list", State: Broken, Found: d.Config.CRLFile + " holds no revocation list", Mend: "remove it and join again: it is fetched then"}
+		return Finding{
+			Check: "revocation list", State: Broken, Found: d.Config.CRLFile + " holds no revocation list", Mend: "remove it and join again: it is fetched then",
+		}
 	}
 	if revoked := revokedIn(append([]*x509.Certificate{id.Certificate()}, id.authorities()...), lists); revoked != nil {
 		return Finding{
@@ -231,7 +235,8 @@ func (d Doctor) foreignServer(ctx context.Context, id *Identity, check, address 
 	ours := id.authorities()[0]
 	return Finding{
 		Check: check, State: Broken, Found: fmt.Sprintf("it is of another CA (%s) than this node (%s, %s)", theirs, ours.Subject.CommonName, fingerprint(ours)),
-		Mend: "if it is the wrong server, correct servers in agent.yaml; if the fleet has a new CA, remove what is here of the old one (" + d.Config.Dir + "; `puppet ssl clean --localca`) and join again",
+		Mend: "if it is the wrong server, correct servers in agent.yaml; if the fleet has a new CA, remove what is here of the old one (" + d.Config.Dir +
+			"; `puppet ssl clean --localca`) and join again",
 	}, true
 }
 
@@ -300,7 +305,10 @@ func (d Doctor) space() Finding {
 	case err != nil:
 		return Finding{Check: "disk", State: Warning, Found: fmt.Sprintf("nobody knows how much room there is: %v", err), Mend: "look for it yourself"}
 	case free < little:
-		return Finding{Check: "disk", State: Broken, Found: fmt.Sprintf("%d MB are free for %s", free>>20, d.Config.Data), Mend: "make room: results that cannot be kept are not accepted"}
+		return Finding{
+			Check: "disk", State: Broken, Found: fmt.Sprintf("%d MB are free for %s", free>>20, d.Config.Data),
+			Mend: "make room: results that cannot be kept are not accepted",
+		}
 	}
 	return good("disk", "%d MB are free", free>>20)
 }
@@ -325,7 +333,9 @@ func (d Doctor) actionPolicies() []Finding {
 		return nil
 	}
 	if _, usable, err := d.Config.actionPolicies(); !usable {
-		return []Finding{{Check: "action policies", State: Broken, Found: fault.Detail(err), Mend: "mend the directory, or action_policies: the agent does not start with it"}}
+		return []Finding{
+			{Check: "action policies", State: Broken, Found: fault.Detail(err), Mend: "mend the directory, or action_policies: the agent does not start with it"},
+		}
 	} else if err != nil {
 		return []Finding{{Check: "action policies", State: Broken, Found: fault.Detail(err), Mend: "mend the file, and start the agent anew"}}
 	}
@@ -338,7 +348,9 @@ func (d Doctor) agent(ctx context.Context) Finding {
 	case err != nil:
 		return Finding{Check: "agent", State: Warning, Found: fault.Detail(err), Mend: "start it, or ask for its log: journalctl -u tutti-agent"}
 	case !status.Connection.Connected:
-		return Finding{Check: "agent", State: Broken, Found: "it runs, but is not connected: " + status.Connection.Problem, Mend: "mend what is found above", Unreachable: true}
+		return Finding{
+			Check: "agent", State: Broken, Found: "it runs, but is not connected: " + status.Connection.Problem, Mend: "mend what is found above", Unreachable: true,
+		}
 	}
 	return good("agent", "runs, connected to %s", status.Connection.Server)
 }

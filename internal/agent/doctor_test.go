@@ -89,7 +89,9 @@ func TestDoctorOnPuppet(t *testing.T) {
 			must(t, err)
 			must(t, os.WriteFile(p.path("private_keys", "web-1.pem"), text, 0o600))
 		}, "puppet certificate", Broken, "there are two keys for web-1", "puppet ssl clean; then tutti agent join https://127.0.0.1:" + open},
-		"no key yet": {func(*testing.T, *stubPuppet, *Config) {}, "puppet certificate", Warning, "Puppet has none for web-1", "tutti agent join https://127.0.0.1:" + open},
+		"no key yet": {
+			func(*testing.T, *stubPuppet, *Config) {}, "puppet certificate", Warning, "Puppet has none for web-1", "tutti agent join https://127.0.0.1:" + open,
+		},
 		"another name": {func(_ *testing.T, p *stubPuppet, _ *Config) {
 			p.settings["certname"] = "web-2"
 		}, "puppet certificate", Warning, "Puppet is configured as web-2, and this agent is web-1", "puppet config set certname web-1"},
@@ -112,10 +114,13 @@ func TestDoctorOnPuppet(t *testing.T) {
 			p.settings["server"], p.settings["serverport"] = "127.0.0.1", open
 			c.Servers = []string{"https://localhost:" + open}
 		}, "puppet server", Good, "127.0.0.1:" + open, ""},
-		"another server": {func(_ *testing.T, p *stubPuppet, c *Config) {
-			p.settings["server"], p.settings["serverport"] = "127.0.0.1", open
-			c.Servers = []string{"https://tutti.invalid:8140"}
-		}, "puppet server", Warning, "Puppet asks 127.0.0.1:" + open + ", and this agent https://tutti.invalid:8140", "puppet config set server tutti.invalid; puppet config set serverport 8140"},
+		"another server": {
+			func(_ *testing.T, p *stubPuppet, c *Config) {
+				p.settings["server"], p.settings["serverport"] = "127.0.0.1", open
+				c.Servers = []string{"https://tutti.invalid:8140"}
+			}, "puppet server", Warning, "Puppet asks 127.0.0.1:" + open + ", and this agent https://tutti.invalid:8140",
+			"puppet config set server tutti.invalid; puppet config set serverport 8140",
+		},
 		"a closed port": {func(_ *testing.T, p *stubPuppet, c *Config) {
 			p.settings["server"], p.settings["serverport"] = "127.0.0.1", "1"
 			c.KeyFile = p.path("private_keys", "web-1.pem")
@@ -208,7 +213,8 @@ func TestDoctorOnServers(t *testing.T) {
 		want.Check, want.State = "server "+address, Broken
 		f := Doctor{Config: config}.broker(t.Context(), id, address)
 		holds(t, []Finding{f}, want)
-		if strings.Contains(want.Found, "another CA") && (f.Unreachable || !strings.Contains(f.Found, fingerprint(foreign.Certificate())) || !strings.Contains(f.Found, fingerprint(id.authorities()[0]))) {
+		if strings.Contains(want.Found, "another CA") &&
+			(f.Unreachable || !strings.Contains(f.Found, fingerprint(foreign.Certificate())) || !strings.Contains(f.Found, fingerprint(id.authorities()[0]))) {
 			t.Errorf("both CAs should be named: %+v", f)
 		}
 	}
@@ -274,7 +280,9 @@ func TestDoctorOnTwoSchedules(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	p := newStubPuppet(t, "web-1")
 	config := Config{Runs: RunsScheduled, Puppet: p.write()}
-	holds(t, []Finding{Doctor{Config: config}.runs(t.Context())}, Finding{Check: "runs", State: Warning, Found: "puppet.service lets Puppet run, too", Mend: "systemctl disable --now puppet.service"})
+	holds(t, []Finding{Doctor{Config: config}.runs(t.Context())}, Finding{
+		Check: "runs", State: Warning, Found: "puppet.service lets Puppet run, too", Mend: "systemctl disable --now puppet.service",
+	})
 	if unit := OtherSchedule(t.Context()); unit != "puppet.service" {
 		t.Errorf("the other schedule is %q", unit)
 	}

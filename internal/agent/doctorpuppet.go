@@ -71,7 +71,8 @@ func (d Doctor) neighbourCertificate(id *Identity, n neighbour, shared bool) Fin
 	const check = "puppet certificate"
 	name := string(id.Name())
 	if is := n.is["certname"]; is != name {
-		mend := fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name, d.Config.CertificateFile, is)
+		mend := fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name,
+			d.Config.CertificateFile, is)
 		if !shared && d.Config.dirFlag() != "" {
 			mend += "; or give the agent a Puppet of its own: `" + d.joinWith("PATH") + "`"
 		}

@@ -73,7 +73,8 @@ func (j Join) stands(at places, leaf *x509.Certificate, key crypto.Signer, bundl
 	anew := fmt.Sprintf("run `tutti ca clean %s` on the server, and remove the file", j.Name)
 	leave := ""
 	if j.shares != nil {
-		anew, leave = fmt.Sprintf("run `tutti ca clean %s` on the server and `puppet ssl clean` here, and join again", j.Name), "; to leave Puppet as it is: --no-puppet"
+		anew, leave = fmt.Sprintf("run `tutti ca clean %s` on the server and `puppet ssl clean` here, and join again", j.Name),
+			"; to leave Puppet as it is: --no-puppet"
 	}
 	switch {
 	case leaf.Subject.CommonName != string(j.Name):
@@ -81,7 +82,8 @@ func (j Join) stands(at places, leaf *x509.Certificate, key crypto.Signer, bundl
 	case !sameKey(leaf.PublicKey, key.Public()):
 		return fault.New(fault.Conflict, "%s is not the key of %s; put back the one that belongs to it; or to join anew, %s%s", at.key, at.certificate, anew, leave)
 	case time.Now().After(leaf.NotAfter):
-		return fault.New(fault.Conflict, "the certificate %s has expired: it ended on %s; to join anew, %s%s", at.certificate, leaf.NotAfter.Format(time.DateOnly), anew, leave)
+		return fault.New(fault.Conflict, "the certificate %s has expired: it ended on %s; to join anew, %s%s", at.certificate,
+			leaf.NotAfter.Format(time.DateOnly), anew, leave)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: poolOf(bundle), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown && j.shares != nil {
@@ -116,7 +118,8 @@ func (j Join) good(ctx context.Context, ca *authority, list []byte, mine *holdin
 	}
 	for _, l := range lists {
 		if revokedBy(leaf, l) {
-			return fault.New(fault.Conflict, "the certificate of %s was revoked (serial number %s). If the node may come back, run `tutti ca clean %s` on the server, %s here, and join again",
+			return fault.New(fault.Conflict,
+				"the certificate of %s was revoked (serial number %s). If the node may come back, run `tutti ca clean %s` on the server, %s here, and join again",
 				j.Name, fleet.Serial(leaf.SerialNumber), j.Name, j.giveUp())
 		}
 	}
@@ -154,8 +157,10 @@ func (j Join) checked(text []byte, key crypto.Signer) (*x509.Certificate, error)
 		return nil, fault.New(fault.Invalid, "the certificate of %s: %s", j.Name, fault.Detail(err))
 	}
 	if !sameKey(all[0].PublicKey, key.Public()) {
-		return nil, fault.New(fault.Conflict, "the name %s is taken: its certificate is for another key. If this node replaces the other one, run `tutti ca clean %s` on the server and join again; "+
-			"else choose another name with --certname", j.Name, j.Name)
+		return nil,
+			fault.New(fault.Conflict,
+				"the name %s is taken: its certificate is for another key. If this node replaces the other one, run `tutti ca clean %s` on the server and join again; "+
+					"else choose another name with --certname", j.Name, j.Name)
 	}
 	return all[0], nil
 }

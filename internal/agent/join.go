@@ -223,7 +223,9 @@ func (j Join) await(ctx context.Context, ca *authority, refused error) ([]byte, 
 		case fault.Of(err) != fault.NotFound:
 			return nil, err
 		case time.Now().Add(pause).After(end):
-			return nil, fault.New(fault.Unavailable, "the request of %s waits for its signature%s. Sign it on the server with `tutti ca sign %s`, and run this command again", j.Name, j.despite(), j.Name)
+			return nil,
+				fault.New(fault.Unavailable, "the request of %s waits for its signature%s. Sign it on the server with `tutti ca sign %s`, and run this command again",
+					j.Name, j.despite(), j.Name)
 		case pause == firstLook:
 			j.Say("The request of %s waits for its signature%s. Sign it on the server: tutti ca sign %s", j.Name, j.despite(), j.Name)
 		}
@@ -253,7 +255,8 @@ func (j Join) refusal(err error) error {
 		said = strings.TrimSuffix(said, ": make a new one") // the CA does not know who reads that
 		hint = "make a new one on the server: tutti ca token " + string(j.Name)
 	case strings.Contains(said, "another key"), strings.Contains(said, "revoked"):
-		hint = fmt.Sprintf("if this node replaces the other one, run `tutti ca clean %s` on the server and join again; else choose another name with --certname", j.Name)
+		hint = fmt.Sprintf("if this node replaces the other one, run `tutti ca clean %s` on the server and join again; else choose another name with --certname",
+			j.Name)
 	}
 	return fault.New(fault.Conflict, "the CA refuses the request: %s; %s", said, hint)
 }

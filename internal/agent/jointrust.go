@@ -80,7 +80,8 @@ func (j Join) trustAnew(ctx context.Context) (bundle []*x509.Certificate, text [
 	}
 	if bundle, err = caCertificates(text); err != nil {
 		if len(j.CA) == 0 {
-			err = fault.New(fault.Invalid, "what %s gives as its CA's certificates is none: %s. Is it a Tutti server, and its port for agents, which is %s if nobody chose another?",
+			err = fault.New(fault.Invalid,
+				"what %s gives as its CA's certificates is none: %s. Is it a Tutti server, and its port for agents, which is %s if nobody chose another?",
 				j.Server.Host, fault.Detail(err), defaultPort)
 		}
 		return nil, nil, err
@@ -105,5 +106,6 @@ func (j Join) foreign(path string, ca *x509.Certificate) error {
 		return fault.New(fault.Conflict, "Puppet on this node belongs to another fleet: %s holds the CA %q (%s), which is not that of %s. To bring the node over, remove what Puppet has of the other fleet: "+
 			"`puppet ssl clean --localca`, and join again; or leave Puppet as it is: --no-puppet", path, ca.Subject.CommonName, fingerprint(ca), j.Server.Host)
 	}
-	return fault.New(fault.Conflict, "%s holds the certificates of another CA (%s): this node has joined another fleet; to leave it, remove %s", j.Dir, fingerprint(ca), j.Dir)
+	return fault.New(fault.Conflict, "%s holds the certificates of another CA (%s): this node has joined another fleet; to leave it, remove %s", j.Dir,
+		fingerprint(ca), j.Dir)
 }

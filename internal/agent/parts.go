@@ -51,7 +51,8 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	}
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
 	d.engine = orders.New(orders.Config{
-		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Problems: action.Unusable(d.problems), SuppliesChanged: d.supplies.give, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
+		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Problems: action.Unusable(d.problems), SuppliesChanged: d.supplies.give, Policy: policy,
+		Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
 	if loaded, problems, _ := d.supplied.load(ctx, false); len(loaded)+len(problems) > 0 { // what is not here is fetched when a server is there

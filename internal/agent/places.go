@@ -23,7 +23,8 @@ type places struct {
 // ownPlaces are those of an agent that shares nothing.
 func ownPlaces(dir string) places {
 	return places{
-		ca: filepath.Join(dir, caName), certificate: filepath.Join(dir, certificateName), key: filepath.Join(dir, keyName), crl: filepath.Join(dir, crlName), mode: 0o600,
+		ca: filepath.Join(dir, caName), certificate: filepath.Join(dir, certificateName), key: filepath.Join(dir, keyName),
+		crl: filepath.Join(dir, crlName), mode: 0o600,
 	}
 }
 

@@ -27,7 +27,8 @@ func FetchCA(ctx context.Context, server *url.URL, sum string) (bundle []byte, f
 	}
 	if sum == "" {
 		return nil, "", fault.New(fault.Invalid, "nothing proves that %s is your server. Its CA has the fingerprint\n  %s\n"+
-			"Compare that with what `tutti ca token` prints on the server, and give it with --ca-fingerprint; or give the CA's certificate with --ca-file", server.Host, fingerprint(certificates[0]))
+			"Compare that with what `tutti ca token` prints on the server, and give it with --ca-fingerprint; or give the CA's certificate with --ca-file", server.Host,
+			fingerprint(certificates[0]))
 	}
 	if err := proven(certificates, wanted); err != nil {
 		return nil, "", err

@@ -38,7 +38,8 @@ func findPuppet(named string) (string, error) {
 	}
 	path, err := exec.LookPath("puppet")
 	if err != nil {
-		return "", fault.New(fault.NotFound, "puppet is not installed; Puppet runs need it (Debian: apt-get install puppet-agent, or openvox-agent from OpenVox's packages)")
+		return "",
+			fault.New(fault.NotFound, "puppet is not installed; Puppet runs need it (Debian: apt-get install puppet-agent, or openvox-agent from OpenVox's packages)")
 	}
 	return filepath.Abs(path)
 }
@@ -95,7 +96,8 @@ func (j PuppetJoin) Run(ctx context.Context) (Joined, error) {
 	}
 	leaf := id.Certificate()
 	done := Joined{
-		Name: j.Name, Server: j.Server.String(), Dir: j.Dir, CA: fingerprint(id.authorities()[0]), Certificate: fingerprint(leaf), Expires: leaf.NotAfter.UTC(), Before: before,
+		Name: j.Name, Server: j.Server.String(), Dir: j.Dir, CA: fingerprint(id.authorities()[0]), Certificate: fingerprint(leaf),
+		Expires: leaf.NotAfter.UTC(), Before: before,
 	}
 	return done, writeSettings(j.Dir, j.Server, at.settings("The certificate is Puppet's own."), runsSetting(j.Runs), j.Say)
 }

@@ -14,8 +14,8 @@ func pxpNames() map[string]string {
 	return map[string]string{
 		"broker-ws-uri": "broker_uris", "broker-ws-uris": "broker_uris", "primary-uris": "primary_uris", "master-uris": "primary_uris",
 		"pcp-version": "pcp_version", "ssl-ca-cert": "ca_file", "ssl-cert": "certificate_file", "ssl-key": "key_file", "ssl-crl": "crl_file",
-		"modules-dir": "modules_dir", "modules-config-dir": "modules_config_dir", "loglevel": "log_level", "spool-dir-purge-ttl": "spool_ttl", "task-cache-dir-purge-ttl": "cache_ttl",
-		"max-message-size": "max_message_bytes", "ping-interval": "ping_interval", "connection-timeout": "connect_timeout",
+		"modules-dir": "modules_dir", "modules-config-dir": "modules_config_dir", "loglevel": "log_level", "spool-dir-purge-ttl": "spool_ttl",
+		"task-cache-dir-purge-ttl": "cache_ttl", "max-message-size": "max_message_bytes", "ping-interval": "ping_interval", "connection-timeout": "connect_timeout",
 	}
 }
 

@@ -72,7 +72,10 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	id.Log = log
-	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC(), changed: newSignal(), supplies: newSignal(), unsent: newSignal()}
+	d := &daemon{
+		Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC(), changed: newSignal(),
+		supplies: newSignal(), unsent: newSignal(),
+	}
 	if err := makeDir(c.Data); err != nil {
 		return err
 	}

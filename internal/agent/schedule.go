@@ -201,12 +201,16 @@ func (d *daemon) standing(s *Status) {
 		return
 	}
 	state, next := d.schedule.State()
-	s.Runs = Runs{Scheduled: true, Noop: d.RunNoop, Interval: d.RunInterval.String(), Running: state.Running != "", Failures: state.Failures, Why: string(next.Why)}
+	s.Runs = Runs{
+		Scheduled: true, Noop: d.RunNoop, Interval: d.RunInterval.String(), Running: state.Running != "", Failures: state.Failures, Why: string(next.Why),
+	}
 	if next.Why != schedule.ByNoReason {
 		s.Runs.Next = &next.At
 	}
 	if l := state.Last; l.Status != "" {
-		s.Runs.Last = &ScheduledRun{Status: string(l.Status), Pending: l.Pending, Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, Begin: l.Began, End: state.Ended}
+		s.Runs.Last = &ScheduledRun{
+			Status: string(l.Status), Pending: l.Pending, Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, Begin: l.Began, End: state.Ended,
+		}
 	}
 }
 

@@ -45,7 +45,10 @@ func machine(t *testing.T, m *simulated.Machine, c Config) func() runner {
 	return func() runner {
 		spool, programs := m.Boot()
 		d := &daemon{Config: c, Options: Options{}, log: discard, catalogs: openTest(t, t.TempDir()), unsent: newSignal()}
-		d.engine = agentorders.New(agentorders.Config{Spool: spool, Runner: programs, Log: discard, Modules: agentorders.Modules(agentorders.Node{OS: "linux", PuppetRun: []string{"/run"}, Catalog: d.catalogs.Current})})
+		d.engine = agentorders.New(agentorders.Config{
+			Spool: spool, Runner: programs, Log: discard,
+			Modules: agentorders.Modules(agentorders.Node{OS: "linux", PuppetRun: []string{"/run"}, Catalog: d.catalogs.Current}),
+		})
 		must(t, d.engine.Start(t.Context()))
 		t.Cleanup(d.engine.Close)
 		return runner{d}
@@ -132,14 +135,34 @@ func TestOutcomes(t *testing.T) {
 		stdout string
 		want   schedule.Outcome
 	}{
-		"unchanged":         {agentorders.Record{}, `{"status":"unchanged","transaction_uuid":"u","catalog":"d"}`, schedule.Outcome{Status: schedule.Unchanged, UUID: "u", Catalog: "d"}},
-		"noop":              {agentorders.Record{}, `{"status":"unchanged","transaction_uuid":"u","pending":3}`, schedule.Outcome{Status: schedule.Unchanged, UUID: "u", Pending: 3}},
-		"failed":            {agentorders.Record{Status: agentorders.Failure}, `{"status":"failed","transaction_uuid":"u","error_type":"agent_exit_non_zero","error":"code 1"}`, schedule.Outcome{Status: schedule.Failed, UUID: "u", Detail: "code 1"}},
-		"another catalog":   {agentorders.Record{}, `{"status":"changed","transaction_uuid":"u","error_type":"other_catalog","error":"other"}`, schedule.Outcome{Status: schedule.Failed, UUID: "u", Detail: "other"}},
-		"disabled":          {agentorders.Record{}, `{"status":"unknown","error_type":"agent_disabled","error":"disabled"}`, schedule.Outcome{Status: schedule.Disabled, Detail: "disabled"}},
-		"locked":            {agentorders.Record{}, `{"status":"unknown","error_type":"agent_locked","error":"locked"}`, schedule.Outcome{Status: schedule.NotDone, Detail: "locked"}},
-		"no output":         {agentorders.Record{Status: agentorders.Failure}, ``, schedule.Outcome{Status: schedule.NotDone, Detail: pxp.Vanished}},
-		"ended by somebody": {agentorders.Record{Status: agentorders.Failure, Error: "cancelled: lunch"}, ``, schedule.Outcome{Status: schedule.NotDone, Detail: "cancelled: lunch"}},
+		"unchanged": {
+			agentorders.Record{}, `{"status":"unchanged","transaction_uuid":"u","catalog":"d"}`, schedule.Outcome{Status: schedule.Unchanged, UUID: "u", Catalog: "d"},
+		},
+		"noop": {
+			agentorders.Record{}, `{"status":"unchanged","transaction_uuid":"u","pending":3}`, schedule.Outcome{Status: schedule.Unchanged, UUID: "u", Pending: 3},
+		},
+		"failed": {
+			agentorders.Record{Status: agentorders.Failure},
+			`{"status":"failed","transaction_uuid":"u","error_type":"agent_exit_non_zero","error":"code 1"}`,
+			schedule.Outcome{Status: schedule.Failed, UUID: "u", Detail: "code 1"},
+		},
+		"another catalog": {
+			agentorders.Record{}, `{"status":"changed","transaction_uuid":"u","error_type":"other_catalog","error":"other"}`, schedule.Outcome{
+				Status: schedule.Failed, UUID: "u", Detail: "other",
+			},
+		},
+		"disabled": {
+			agentorders.Record{}, `{"status":"unknown","error_type":"agent_disabled","error":"disabled"}`, schedule.Outcome{
+				Status: schedule.Disabled, Detail: "disabled",
+			},
+		},
+		"locked": {
+			agentorders.Record{}, `{"status":"unknown","error_type":"agent_locked","error":"locked"}`, schedule.Outcome{Status: schedule.NotDone, Detail: "locked"},
+		},
+		"no output": {agentorders.Record{Status: agentorders.Failure}, ``, schedule.Outcome{Status: schedule.NotDone, Detail: pxp.Vanished}},
+		"ended by somebody": {
+			agentorders.Record{Status: agentorders.Failure, Error: "cancelled: lunch"}, ``, schedule.Outcome{Status: schedule.NotDone, Detail: "cancelled: lunch"},
+		},
 	} {
 		if got := outcomeOf(c.record, agentorders.Output{Exit: &exit, Stdout: []byte(c.stdout + "\n")}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

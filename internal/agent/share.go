@@ -68,8 +68,9 @@ func (n neighbour) makeDirs(o *owner) error {
 // fits refuses a neighbour whose settings or certificates are of another fleet, before anything is changed.
 func (n neighbour) fits(name fleet.Certname, server *url.URL) error {
 	if list := n.is["server_list"]; list != "" && list != "[]" && !strings.Contains(list, server.Hostname()) {
-		return fault.New(fault.Conflict, "Puppet on this node asks other servers: %s has server_list = %s, which goes before server. Put %s there or remove the line, and join again; "+
-			"or leave Puppet as it is: --no-puppet", n.is["config"], list, server.Hostname())
+		return fault.New(fault.Conflict,
+			"Puppet on this node asks other servers: %s has server_list = %s, which goes before server. Put %s there or remove the line, and join again; "+
+				"or leave Puppet as it is: --no-puppet", n.is["config"], list, server.Hostname())
 	}
 	if ca := n.is["ca_server"]; ca != "" && ca != n.is["server"] && ca != server.Hostname() {
 		return fault.New(fault.Conflict, "Puppet on this node has its certificates from another server: %s has ca_server = %s. Remove that line and join again; "+

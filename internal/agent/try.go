@@ -52,7 +52,9 @@ func (t Trial) Try(ctx context.Context) (done Tried, err error) {
 		for _, a := range module.Description.Actions {
 			names = append(names, a.Name)
 		}
-		return done, &fault.Error{Kind: fault.Invalid, Detail: pxp.UnknownAction + " '" + t.Action + "' for module '" + module.Name + "'", Hint: fault.DidYouMean(t.Action, names)}
+		return done, &fault.Error{
+			Kind: fault.Invalid, Detail: pxp.UnknownAction + " '" + t.Action + "' for module '" + module.Name + "'", Hint: fault.DidYouMean(t.Action, names),
+		}
 	}
 	schema, err := action.Compile(done.Action.Input)
 	if err != nil {

@@ -21,7 +21,9 @@ import (
 type pair = graph.Edge[fleet.Certname]
 
 func component(node, name, parameters string) appgraph.Declared {
-	return appgraph.Declared{Node: fleet.Certname(node), Environment: "production", Type: appgraph.ComponentType, Title: name, Parameters: json.RawMessage(parameters)}
+	return appgraph.Declared{
+		Node: fleet.Certname(node), Environment: "production", Type: appgraph.ComponentType, Title: name, Parameters: json.RawMessage(parameters),
+	}
 }
 
 func application(node, name, parameters string) appgraph.Declared {
@@ -120,7 +122,9 @@ func TestCapabilitiesStayInTheirEnvironment(t *testing.T) {
 
 func TestCollectedResourcesMakeEdges(t *testing.T) {
 	t.Parallel()
-	m := appgraph.Chart(shop(), []appgraph.Collection{collected("mon", "db1", "Nagios_host"), collected("mon", "web1", "Nagios_host"), collected("web1", "db1", "File")})
+	m := appgraph.Chart(shop(), []appgraph.Collection{
+		collected("mon", "db1", "Nagios_host"), collected("mon", "web1", "Nagios_host"), collected("web1", "db1", "File"),
+	})
 	pairs, err := m.Among([]fleet.Certname{"mon", "db1", "web1"}).Pairs()
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +180,8 @@ func TestACircleIsRefusedWithItsWay(t *testing.T) {
 		t.Errorf("without the node that closes it: %v, %v", edges, err)
 	}
 	two := appgraph.Chart(nil, []appgraph.Collection{collected("a", "b", "File"), collected("b", "a", "Host")})
-	if _, err := two.Pairs(); fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "a waits for b (collects File[t]), b waits for a (collects Host[t])") {
+	if _, err := two.Pairs(); fault.Of(err) != fault.Invalid ||
+		!strings.Contains(fault.Detail(err), "a waits for b (collects File[t]), b waits for a (collects Host[t])") {
 		t.Errorf("a circle of two types: %v", err)
 	}
 }
@@ -286,7 +291,9 @@ func FuzzParseRef(f *testing.F) {
 }
 
 func FuzzParameters(f *testing.F) {
-	for _, seed := range []string{`{"application":"Shop[eu]","produces":["Sql[eu]"]}`, `{"application":null}`, `[]`, `{"consumes":{}}`, `{"components":"A[b]","parameters":7}`} {
+	for _, seed := range []string{
+		`{"application":"Shop[eu]","produces":["Sql[eu]"]}`, `{"application":null}`, `[]`, `{"consumes":{}}`, `{"components":"A[b]","parameters":7}`,
+	} {
 		f.Add("Shop::Db[eu]", seed)
 	}
 	f.Fuzz(func(t *testing.T, title, parameters string) {

@@ -41,7 +41,9 @@ func ParseRef(text string) (Ref, error) {
 	title = unquoted(title)
 	name, ok := typeName(kind)
 	if !ok || !isTitle(title) {
-		return Ref{}, fault.New(fault.Invalid, "%q is no reference: its type is words of letters, digits and _, separated by ::, and its title is a line of text without brackets", text)
+		return Ref{},
+			fault.New(fault.Invalid, "%q is no reference: its type is words of letters, digits and _, separated by ::, and its title is a line of text without brackets",
+				text)
 	}
 	return Ref{name, title}, nil
 }

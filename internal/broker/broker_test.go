@@ -375,7 +375,8 @@ func TestAccessLog(t *testing.T) {
 	node.Receive(t.Context(), []byte("secret"), false)
 	want(t, out.String(), `level=INFO msg="pcp access" outcome=AUTHORIZATION_SUCCESS remote=192.0.2.1:5 node=web1 sender=pcp://web1/agent message_type=http://puppetlabs.com/associate_request message_id=`+id1+` target=pcp:///server
 level=WARN msg="pcp access" outcome=AUTHORIZATION_FAILURE remote=192.0.2.1:5 node=web1 sender=pcp://web1/agent message_type=http://puppetlabs.com/rpc_blocking_request message_id=`+id1+` target=pcp://web2/agent
-level=WARN msg="pcp access" outcome=AUTHENTICATION_FAILURE remote=192.0.2.1:5 node=web1 sender=pcp://web2/agent message_type=x message_id=`+id1+` target=pcp:///server
+level=WARN msg="pcp access" outcome=AUTHENTICATION_FAILURE remote=192.0.2.1:5 node=web1 sender=pcp://web2/agent message_type=x message_id=`+
+		id1+` target=pcp:///server
 level=WARN msg="pcp access" outcome=DESERIALIZATION_ERROR remote=192.0.2.1:5 node=web1 sender="" message_type="" message_id="" target=""
 `)
 }

@@ -207,7 +207,9 @@ func TestUpdatesComeEachSecond(t *testing.T) {
 			return s
 		}
 		s := join("pcp://ctl/c")
-		text, _ := wire.V2.Append(nil, wire.Message{ID: "1-1-1-1-1", Type: wire.InventoryRequest, Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/a"}, Subscribe: true})})
+		text, _ := wire.V2.Append(nil, wire.Message{
+			ID: "1-1-1-1-1", Type: wire.InventoryRequest, Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/a"}, Subscribe: true}),
+		})
 		s.Receive(ctx, text, false)
 		_, _ = s.Next()
 		start := time.Now()

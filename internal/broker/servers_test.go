@@ -135,7 +135,9 @@ func (w *servers) start(t fataler, s *server) {
 	}
 	c := w.join(t, s, wire.NewURI("c"+s.name, "watch"))
 	s.watcher, s.there = c.session, map[wire.URI]bool{}
-	ask, err := wire.V2.Append(nil, wire.Message{ID: "1-1-1-1-1", Type: wire.InventoryRequest, Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/*"}, Subscribe: true})})
+	ask, err := wire.V2.Append(nil, wire.Message{
+		ID: "1-1-1-1-1", Type: wire.InventoryRequest, Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/*"}, Subscribe: true}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

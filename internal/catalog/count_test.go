@@ -11,7 +11,8 @@ func TestCountResources(t *testing.T) {
 	t.Parallel()
 	document, _, err := catalog.Normalise(json.RawMessage(`{"name":"a","resources":[{"type":"Stage","title":"main"},{"type":"Class","title":"Main"},
 			{"type":"Notify","title":"Class","parameters":{"type":"Stage","exported":true}},{"type":"Classy","title":"one","exported":false},
-			{"type":"Host","title":"own","exported":true},{"type":"User","title":"v","virtual":true}],"edges":[],"classes":["main"]}`), json.RawMessage(`[{"type":"Host","title":"offered","exported":true}]`))
+			{"type":"Host","title":"own","exported":true},{"type":"User","title":"v","virtual":true}],"edges":[],"classes":["main"]}`),
+		json.RawMessage(`[{"type":"Host","title":"offered","exported":true}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

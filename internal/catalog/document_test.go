@@ -128,7 +128,9 @@ func TestRender(t *testing.T) {
 
 func TestRenderRefusesWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
-	for _, doc := range []string{``, `{"exported":`, `{"exported":[]}`, `{"exported":[],"catalog":{}}`, `{"exported":[],"catalog":[1,2,3,4,5,6,7,8]}`, `{"name":"n"}`} {
+	for _, doc := range []string{
+		``, `{"exported":`, `{"exported":[]}`, `{"exported":[],"catalog":{}}`, `{"exported":[],"catalog":[1,2,3,4,5,6,7,8]}`, `{"name":"n"}`,
+	} {
 		if _, err := catalog.Render([]byte(doc), catalog.Stamp{}); fault.Of(err) != fault.Internal || err == nil {
 			t.Errorf("Render(%s): %v, want Internal", doc, err)
 		}

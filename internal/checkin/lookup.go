@@ -42,7 +42,9 @@ func (l Lookups) Where(ctx context.Context, node fleet.Certname, requested fleet
 }
 
 // Lookup asks. It returns *compile.Error where the code, or what is known of the node, gives no answer.
-func (l Lookups) Lookup(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest, question compile.Lookup) (compile.Looked, error) {
+func (l Lookups) Lookup(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest,
+	question compile.Lookup,
+) (compile.Looked, error) {
 	order, _, err := l.Orders.Build(ctx, compile.Compilation{Node: node, Environment: env, Version: version})
 	if err != nil {
 		return compile.Looked{}, err

@@ -62,7 +62,8 @@ func TestSaveCatalogKeepsWhatIsExportedAndCollected(t *testing.T) {
 	results := checkin.Results{Brake: ruling{w, deliver.Ruled{Ruling: deliver.Give}}, Shown: w, Documents: w}
 	document, digest, err := catalog.Normalise(json.RawMessage(`{"resources":[
 			{"type":"Notify","title":"own","exported":true,"parameters":{"message":{"__ptype":"Timestamp","__pvalue":"2020"}}},
-			{"type":"Notify","title":"theirs","exported":false,"parameters":{}}],"edges":[]}`), json.RawMessage(`[{"type":"Notify","title":"own","exported":true,"parameters":{"message":"2020"}},
+			{"type":"Notify","title":"theirs","exported":false,"parameters":{}}],"edges":[]}`),
+		json.RawMessage(`[{"type":"Notify","title":"own","exported":true,"parameters":{"message":"2020"}},
 			{"type":"Notify","title":"for others","exported":true}]`))
 	if err != nil {
 		t.Fatal(err)

@@ -116,8 +116,8 @@ func arrange(groups map[ID]Group) ([]Group, error) {
 // orphan words what is wrong with a group whose parent is not there: it was
 // named wrongly, or is being deleted with this group still below it.
 func orphan(g Group) error {
-	return fault.New(fault.Conflict, "the group %q has the parent %s, which is not there; a group with others below it cannot be deleted: move or delete them first",
-		g.Name, g.Parent)
+	return fault.New(fault.Conflict,
+		"the group %q has the parent %s, which is not there; a group with others below it cannot be deleted: move or delete them first", g.Name, g.Parent)
 }
 
 // Ordered puts parents before children, siblings by name. Groups that do not hang

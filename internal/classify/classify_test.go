@@ -123,7 +123,11 @@ func TestInheritanceAndConflicts(t *testing.T) {
 			[]string{"$x=3", "class ntp", "data ssh::p=3", "environment test", "ntp::a=1", "ntp::b=2"},
 		},
 		"a parent that does not match closes the way": {
-			[]group{{name: "top", rule: none}, {name: "leaf", parent: "top", rule: all, classes: `{"ntp":{}}`}, {name: "pin", parent: "top", pin: "web-1.example.test", classes: `{"ssh":{}}`}},
+			[]group{
+				{name: "top", rule: none},
+				{name: "leaf", parent: "top", rule: all, classes: `{"ntp":{}}`},
+				{name: "pin", parent: "top", pin: "web-1.example.test", classes: `{"ssh":{}}`},
+			},
 			nil,
 		},
 		"a parent without a rule narrows nothing and hands down": {
@@ -298,7 +302,8 @@ func TestARuleThatIsTooLargeIsRefused(t *testing.T) {
 
 func TestABrokenGroupTakesOnlyItselfOut(t *testing.T) {
 	t.Parallel()
-	groups := build(t, group{name: "a", rule: `name ~ "."`, classes: `{"a":{}}`}, group{name: "b", parent: "a", rule: `name ~ "."`, classes: `{"b":{}}`}, group{name: "c", rule: `name ~ "."`, classes: `{"c":{}}`})
+	groups := build(t, group{name: "a", rule: `name ~ "."`, classes: `{"a":{}}`}, group{name: "b", parent: "a", rule: `name ~ "."`, classes: `{"b":{}}`},
+		group{name: "c", rule: `name ~ "."`, classes: `{"c":{}}`})
 	text, err := json.Marshal(groups[2])
 	if err != nil {
 		t.Fatal(err)

@@ -37,11 +37,22 @@ func TestDoubtsSayWhatNothingHas(t *testing.T) {
 			"there is no class ntp in the code of production: its data does nothing",
 			"there is no class role::wbe in the code of production: no node of the group gets a catalog; did you mean role::web?", facts, pin,
 		}},
-		"no environment has it": {AgentSpecified, Possessions{Code: map[string]map[string]ClassKnown{AgentSpecified: {"role::wbe": {}, "apache": {Unread: true}, "broken": {Unread: true}, "ntp": {Unread: true}}}, Nodes: nodes}, []string{
-			"there is no class role::wbe in the code of any environment: no node of the group gets a catalog", pin,
-		}},
-		"no code yet":                   {AgentSpecified, Possessions{Code: map[string]map[string]ClassKnown{AgentSpecified: nil}, Nodes: nodes}, []string{pin}},
-		"an environment that has none":  {"staging", Possessions{Code: map[string]map[string]ClassKnown{"staging": nil}, Nodes: nodes}, []string{"the environment staging, which its nodes get, has no code", pin}},
+		"no environment has it": {
+			AgentSpecified,
+			Possessions{
+				Code:  map[string]map[string]ClassKnown{AgentSpecified: {"role::wbe": {}, "apache": {Unread: true}, "broken": {Unread: true}, "ntp": {Unread: true}}},
+				Nodes: nodes,
+			},
+			[]string{
+				"there is no class role::wbe in the code of any environment: no node of the group gets a catalog", pin,
+			},
+		},
+		"no code yet": {AgentSpecified, Possessions{Code: map[string]map[string]ClassKnown{AgentSpecified: nil}, Nodes: nodes}, []string{pin}},
+		"an environment that has none": {
+			"staging", Possessions{Code: map[string]map[string]ClassKnown{"staging": nil}, Nodes: nodes}, []string{
+				"the environment staging, which its nodes get, has no code", pin,
+			},
+		},
 		"what is not known is not said": {"production", Possessions{Nodes: map[fleet.Certname]bool{"known": true, "stranger": true}}, nil},
 	} {
 		if diff := cmp.Diff(tt.want, g.Doubts(tt.env, tt.has)); diff != "" {

@@ -12,8 +12,10 @@ import (
 func TestExternal(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string][]string{
-		`{"classes":["::ntp","apache::mod"],"environment":"test"}`:                                     {"class apache::mod", "class ntp", "environment test"},
-		`{"classes":{"ntp":null,"ssh":{"port":22}},"parameters":{"Site-Name":"x","n":1.0},"more":[1]}`: {`$Site-Name="x"`, "$n=1.0", "class ntp", "class ssh", "ssh::port=22"},
+		`{"classes":["::ntp","apache::mod"],"environment":"test"}`: {"class apache::mod", "class ntp", "environment test"},
+		`{"classes":{"ntp":null,"ssh":{"port":22}},"parameters":{"Site-Name":"x","n":1.0},"more":[1]}`: {
+			`$Site-Name="x"`, "$n=1.0", "class ntp", "class ssh", "ssh::port=22",
+		},
 		`{"parameters":{}}`: nil,
 	} {
 		g, err := External(json.RawMessage(answer))

@@ -20,7 +20,9 @@ func TestGateAgreesWithClassify(t *testing.T) {
 			name := fmt.Sprint("g", i)
 			d := group{
 				name: name, parent: rapid.SampledFrom(names).Draw(rt, "parent"),
-				rule: rapid.SampledFrom([]string{"", `name ~ "."`, `facts.os.family = "Debian"`, `facts.processors.models[1] != "Atom"`, `facts.os != "x"`}).Draw(rt, "rule"),
+				rule: rapid.SampledFrom([]string{
+					"", `name ~ "."`, `facts.os.family = "Debian"`, `facts.processors.models[1] != "Atom"`, `facts.os != "x"`,
+				}).Draw(rt, "rule"),
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "pin") == 0 {
 				d.pin = "web-1.example.test"

@@ -330,7 +330,10 @@ func TestHoldsAgreesWithTheNaiveEvaluator(t *testing.T) {
 }
 
 func FuzzParseRule(f *testing.F) {
-	for _, seed := range []string{`facts.os.family = "Debian" and not trusted.extensions.pp_role = 'db'`, `name ~ '^a\'\\'`, `(facts.a[0]."x y" >= -2.5e+3 or name != "ü\n")`, `not not name = true`} {
+	for _, seed := range []string{
+		`facts.os.family = "Debian" and not trusted.extensions.pp_role = 'db'`, `name ~ '^a\'\\'`, `(facts.a[0]."x y" >= -2.5e+3 or name != "ü\n")`,
+		`not not name = true`,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -346,7 +349,9 @@ func FuzzParseRule(f *testing.F) {
 }
 
 func FuzzParseJSON(f *testing.F) {
-	for _, seed := range []string{`["and",["=",["fact","os","family"],"Debian"],["not",["~","name","^db"]]]`, `["or"]`, `["<",["trusted","a",0],"4"]`, `null`, `["=","name",4]`} {
+	for _, seed := range []string{
+		`["and",["=",["fact","os","family"],"Debian"],["not",["~","name","^db"]]]`, `["or"]`, `["<",["trusted","a",0],"4"]`, `null`, `["=","name",4]`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -80,7 +80,9 @@ func (a *app) noServer(err error) error {
 			Hint: named + ", keep one under a name (tutti context add NAME --server ...), or start one: tutti server", Err: err,
 		}}
 	case errors.Is(err, fs.ErrPermission):
-		return &fault.Error{Kind: fault.Denied, Detail: "you may not read the server's data directory " + dir, Hint: named + ", and log in: tutti login NAME", Err: err}
+		return &fault.Error{
+			Kind: fault.Denied, Detail: "you may not read the server's data directory " + dir, Hint: named + ", and log in: tutti login NAME", Err: err,
+		}
 	}
 	return &fault.Error{
 		Kind: fault.Unavailable, Detail: "no server runs on the data directory " + dir,

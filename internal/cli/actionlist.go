@@ -139,7 +139,10 @@ func printModule(to print.Printer, m api.ActionModule) error {
 	}
 	rows = append(rows, []string{"Author", m.Author}, []string{"License", m.License}, []string{"URL", m.URL})
 	for i, p := range m.Problems {
-		rows = append(rows, []string{label("Problems", i), fmt.Sprintf("%s  (%s, such as %s)", p.Problem, fault.Count(p.Nodes, "node"), strings.Join(p.Examples[:min(len(p.Examples), shownExamples)], ", "))})
+		rows = append(rows, []string{
+			label("Problems", i),
+			fmt.Sprintf("%s  (%s, such as %s)", p.Problem, fault.Count(p.Nodes, "node"), strings.Join(p.Examples[:min(len(p.Examples), shownExamples)], ", ")),
+		})
 	}
 	if len(m.Actions) == 0 {
 		rows = append(rows, []string{"Actions", "not known: no node that can use it has told yet what it does"})
@@ -245,7 +248,9 @@ func fieldNeed(f api.ActionField) string {
 
 // offerModules offers the modules that nodes have.
 func offerModules(ctx context.Context, a *app, q asked) []string {
-	return valuesOf(api.ActionList, func(asked) api.ActionListRequest { return api.ActionListRequest{} }, func(m api.ActionModule) string { return about(m.Module, m.Description) })(ctx, a, q)
+	return valuesOf(api.ActionList, func(asked) api.ActionListRequest { return api.ActionListRequest{} }, func(m api.ActionModule) string {
+		return about(m.Module, m.Description)
+	})(ctx, a, q)
 }
 
 // offerActions offers the actions of the module that was said before.

@@ -60,7 +60,8 @@ Exit codes: 0 all nodes did it; 1 no node is meant; 4 some failed; 5 some refuse
 		f.duration(&in.sleep, "batch-sleep", batchSleep, "how long to wait between two batches of an action that only reads")
 		f.StringVar(&in.display, "display", "", "which answers to show: ok, failed, all or none; empty: as the action says")
 		f.offers("display", "ok", "failed", "all", "none")
-		f.StringVar(&in.answers, "answers", "", `show and print only answers for which this holds: 'code == 0 and data.status == "stopped"'; it reads code, state, node, message and data`)
+		f.StringVar(&in.answers, "answers", "",
+			`show and print only answers for which this holds: 'code == 0 and data.status == "stopped"'; it reads code, state, node, message and data`)
 	},
 	run: runAction,
 }
@@ -71,7 +72,9 @@ func actionAndInput(_ *cobra.Command, args []string) error {
 	case 0:
 		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "MODULE and ACTION are missing", Hint: "see `tutti action list`"}}
 	case 1:
-		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which action of the module " + args[0] + " is not said", Hint: "see `tutti action show " + args[0] + "`"}}
+		return usageError{
+			&fault.Error{Kind: fault.Invalid, Detail: "which action of the module " + args[0] + " is not said", Hint: "see `tutti action show " + args[0] + "`"},
+		}
 	}
 	return nil
 }

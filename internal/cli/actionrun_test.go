@@ -43,7 +43,9 @@ func TestStatusOfActions(t *testing.T) {
 			ID: "c7", Module: "lamp", Action: "status", Input: `{"code":"(hidden)"}`, Targets: "all nodes, fact os=Debian", Actor: "ann", Nodes: 5,
 			Counts: map[string]int{"ok": 3, "offline": 1, "aborted": 1}, Began: began.Add(2 * time.Hour), Ended: began.Add(2*time.Hour + 20*time.Millisecond),
 		},
-		{ID: "c6", Module: "lamp", Action: "status", Actor: "bob", Nodes: 1, Counts: map[string]int{"not asked": 1}, Began: began, Ended: began.Add(time.Second), Left: true},
+		{ID: "c6", Module: "lamp", Action: "status", Actor: "bob", Nodes: 1, Counts: map[string]int{
+			"not asked": 1,
+		}, Began: began, Ended: began.Add(time.Second), Left: true},
 	}
 	for args, want := range map[string]string{
 		"-o csv --columns id,action,state,nodes,answers,by": "id,action,state,nodes,answers,by\n" +
@@ -66,14 +68,16 @@ func TestStatusOfActions(t *testing.T) {
 	if got := s.tutti(t.Context(), "", nil, "action", "status", "c7", "-o", "json"); json.Unmarshal([]byte(got.out), &one) != nil || !cmp.Equal(one, s.calls[0]) {
 		t.Errorf("%s%s", got.out, got.err)
 	}
-	if got := s.tutti(t.Context(), "", nil, "action", "status", "12"); !strings.Contains(got.out, "12, command uptime") || !strings.Contains(got.err, "tutti job show 12") {
+	if got := s.tutti(t.Context(), "", nil, "action", "status", "12"); !strings.Contains(got.out, "12, command uptime") ||
+		!strings.Contains(got.err, "tutti job show 12") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
 	if got := s.tutti(t.Context(), "", nil, "action", "status", "c99"); got.code != exitFailed || !strings.Contains(got.err, "see `tutti action status`") {
 		t.Errorf("a call that there is none of: exit code %d\n%s", got.code, got.err)
 	}
 	for args, want := range map[string]string{"x": "a job's id is a number", "--limit 0": "--limit is a number of calls", "--kind task": "--kind is call or job"} {
-		if got := s.tutti(t.Context(), "", nil, append([]string{"action", "status"}, strings.Fields(args)...)...); got.code != exitUsage || !strings.Contains(got.err, want) {
+		if got := s.tutti(t.Context(), "", nil, append([]string{"action", "status"}, strings.Fields(args)...)...); got.code != exitUsage ||
+			!strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d\n%s", args, got.code, got.err)
 		}
 	}
@@ -188,7 +192,8 @@ func TestPuppetsAgentsInTuttisWords(t *testing.T) {
 	} {
 		got := s.tutti(t.Context(), "", nil, append([]string{"puppet"}, append(c.args, "--yes", "--no-wait")...)...)
 		sent := sentOrder[api.JobActionRequest](t, s, "action")
-		if got.code != exitDone || sent.Module != "puppet" || sent.Action != c.args[0] || len(sent.Texts) != len(c.want) || len(c.want) > 0 && !cmp.Equal(sent.Texts, c.want) {
+		if got.code != exitDone || sent.Module != "puppet" || sent.Action != c.args[0] || len(sent.Texts) != len(c.want) ||
+			len(c.want) > 0 && !cmp.Equal(sent.Texts, c.want) {
 			t.Errorf("%v: exit code %d, sent %+v\n%s", c.args, got.code, sent, got.err)
 		}
 	}

@@ -109,7 +109,9 @@ func listPastActions(ctx context.Context, c *call, in *actionStatusInput) error 
 			return err
 		}
 		for _, j := range jobs {
-			all = append(all, pastAction{ID: j.ID, Kind: "job", Action: j.Title, Actor: j.Actor, State: j.State, Nodes: j.Nodes, Counts: j.Counts, Began: j.CreatedAt, Ended: j.FinishedAt})
+			all = append(all, pastAction{
+				ID: j.ID, Kind: "job", Action: j.Title, Actor: j.Actor, State: j.State, Nodes: j.Nodes, Counts: j.Counts, Began: j.CreatedAt, Ended: j.FinishedAt,
+			})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b pastAction) int { return b.Began.Compare(a.Began) })

@@ -26,7 +26,9 @@ func TestOneActionOfTheAgent(t *testing.T) {
 		{"kitchen cook", `{}`, "", "unknown module: kitchen\n", 1},
 	} {
 		var out, errs bytes.Buffer
-		code := cli.Run(t.Context(), append([]string{"errand", "action"}, strings.Fields(c.args)...), cli.System{In: strings.NewReader(c.input), Out: &out, Err: &errs})
+		code := cli.Run(t.Context(), append([]string{"errand", "action"}, strings.Fields(c.args)...), cli.System{
+			In: strings.NewReader(c.input), Out: &out, Err: &errs,
+		})
 		if code != c.code || out.String() != c.out || errs.String() != c.errs {
 			t.Errorf("%s %s: exit code %d, %q, %q", c.args, c.input, code, out.String(), errs.String())
 		}

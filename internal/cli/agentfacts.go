@@ -64,7 +64,8 @@ func submitNow(ctx context.Context, config agent.Config, limit time.Duration) (a
 			if why == "" {
 				why = "Facter has not ended yet"
 			}
-			return before, &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", print.Duration(limit), why), Err: api.ErrUnreachable}
+			return before,
+				&fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", print.Duration(limit), why), Err: api.ErrUnreachable}
 		case <-tick.C:
 		}
 		status, err := agent.AskStatus(ctx, config)

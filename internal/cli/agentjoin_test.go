@@ -44,16 +44,24 @@ func TestWhichPuppetSharesACertificate(t *testing.T) {
 func TestWordsForJoining(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"puppet shares the certificate, in /ssl; set in /p.conf: certname = a, server = b": sharedText(agent.Shared{SSLDir: "/ssl", Config: "/p.conf", Set: []string{"certname = a", "server = b"}}),
-		"puppet had the certificate, and the agent takes it from /ssl":                     sharedText(agent.Shared{SSLDir: "/ssl", Taken: true}),
-		"puppet gets the agent's certificate, in /ssl":                                     sharedText(agent.Shared{SSLDir: "/ssl", Given: true}),
-		"changed, 3 of 8 resources changed":                                                firstRunText(agent.FirstRun{Status: "changed", Metrics: map[string]int{"total": 8, "changed": 3}}),
-		"failed, 1 of 8 resources changed, 2 failed":                                       firstRunText(agent.FirstRun{Status: "failed", Metrics: map[string]int{"total": 8, "changed": 1, "failed": 2}}),
-		"unchanged, 0 of 8 resources changed":                                              firstRunText(agent.FirstRun{Status: "unchanged", Metrics: map[string]int{"total": 8}}),
+		"puppet shares the certificate, in /ssl; set in /p.conf: certname = a, server = b": sharedText(agent.Shared{
+			SSLDir: "/ssl", Config: "/p.conf", Set: []string{"certname = a", "server = b"},
+		}),
+		"puppet had the certificate, and the agent takes it from /ssl": sharedText(agent.Shared{SSLDir: "/ssl", Taken: true}),
+		"puppet gets the agent's certificate, in /ssl":                 sharedText(agent.Shared{SSLDir: "/ssl", Given: true}),
+		"changed, 3 of 8 resources changed": firstRunText(agent.FirstRun{
+			Status: "changed", Metrics: map[string]int{"total": 8, "changed": 3},
+		}),
+		"failed, 1 of 8 resources changed, 2 failed": firstRunText(agent.FirstRun{Status: "failed", Metrics: map[string]int{"total": 8, "changed": 1, "failed": 2}}),
+		"unchanged, 0 of 8 resources changed":        firstRunText(agent.FirstRun{Status: "unchanged", Metrics: map[string]int{"total": 8}}),
 		"Puppet was left alone, so no first run was made: an agent in a directory of its own shares only the Puppet that --puppet PATH names": joinFlags{}.withoutRun(),
-		"Puppet was left alone, so no first run was made; join again without --no-puppet to share the certificate with it":                    joinFlags{noPuppet: true}.withoutRun(),
+		"Puppet was left alone, so no first run was made; join again without --no-puppet to share the certificate with it": joinFlags{
+			noPuppet: true,
+		}.withoutRun(),
 		"failed: no report": firstRunText(agent.FirstRun{Status: "unknown", Error: "no report"}),
-		"failed: the environment testing has no code yet: deploy some with `tutti code deploy testing DIR`": firstRunText(agent.FirstRun{Status: "failed", Error: "404", WithoutCode: "testing"}),
+		"failed: the environment testing has no code yet: deploy some with `tutti code deploy testing DIR`": firstRunText(agent.FirstRun{
+			Status: "failed", Error: "404", WithoutCode: "testing",
+		}),
 		"a has joined, but the environment testing has no code yet: deploy some with `tutti code deploy testing DIR`, then run `puppet agent -t` here": firstRunVerdict(
 			agent.Joined{Name: "a", Run: &agent.FirstRun{Status: "failed", WithoutCode: "testing"}}).Error(),
 	} {

@@ -156,5 +156,7 @@ func verdict(findings []agent.Finding) error {
 	case reachable:
 		return jobOutcome{exitFailed, fmt.Sprintf("%d of %s found something broken", broken, fault.Count(len(findings), "check"))}
 	}
-	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %s found a server that is away", broken, fault.Count(len(findings), "check")), Err: api.ErrUnreachable}
+	return &fault.Error{
+		Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %s found a server that is away", broken, fault.Count(len(findings), "check")), Err: api.ErrUnreachable,
+	}
 }

@@ -80,7 +80,8 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 
 // contents is what a backup holds, in words.
 func contents(r backup.Result) string {
-	return fmt.Sprintf("%s of %s, %s, %s (%s)", fault.Count(r.Rows, "row"), fault.Count(r.Tables, "table"), fault.Count(r.Files, "file"), fault.Count(r.Blobs, "blob"), print.Bytes(r.BlobBytes))
+	return fmt.Sprintf("%s of %s, %s, %s (%s)", fault.Count(r.Rows, "row"), fault.Count(r.Tables, "table"), fault.Count(r.Files, "file"),
+		fault.Count(r.Blobs, "blob"), print.Bytes(r.BlobBytes))
 }
 
 func printBackup(to print.Printer, value any, lines ...string) error {

@@ -49,7 +49,8 @@ func (in *passphraseFlags) read() (string, error) {
 	case line == "":
 		return "", usageError{fault.New(fault.Invalid, "the first line of %s is empty: it must be the passphrase", name)}
 	case len(line) > maxLine: // a part of it would be another passphrase
-		return "", usageError{fault.New(fault.Invalid, "the first line of %s has more than %d bytes; it must be the passphrase: is it the right file?", name, maxLine)}
+		return "",
+			usageError{fault.New(fault.Invalid, "the first line of %s has more than %d bytes; it must be the passphrase: is it the right file?", name, maxLine)}
 	case strings.ContainsRune(line, 0):
 		return "", usageError{fault.New(fault.Invalid, "the first line of %s is no text; it must be the passphrase: is it the right file?", name)}
 	}

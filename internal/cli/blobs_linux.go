@@ -56,7 +56,8 @@ has the commands. Who runs this must be able to read the data directory.`,
 		if err := printBackup(c.printer(), copied, copiedWords(copied, c.args[1])); err != nil || len(copied.Damaged) == 0 {
 			return err
 		}
-		return fault.New(fault.Conflict, "%s damaged where they come from: find them in a backup (tutti backup restore --only blobs), or deploy them again", fault.Are(len(copied.Damaged), "blob"))
+		return fault.New(fault.Conflict, "%s damaged where they come from: find them in a backup (tutti backup restore --only blobs), or deploy them again",
+			fault.Are(len(copied.Damaged), "blob"))
 	},
 }
 

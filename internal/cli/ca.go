@@ -239,7 +239,8 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 		}
 		return showAnswer(ctx, c.app, api.JoinTokenCreate, request, func(to print.Printer, token api.JoinToken) error {
 			to.Line(token.Token)
-			to.Hint("Good once, until %s. On the node, as root:\n\n  %s\n\nWith --runs Puppet runs there at once, and every half hour from then on.", token.Expires.UTC().Format(time.RFC3339), joinCommand(c.app, token, request.Name))
+			to.Hint("Good once, until %s. On the node, as root:\n\n  %s\n\nWith --runs Puppet runs there at once, and every half hour from then on.",
+				token.Expires.UTC().Format(time.RFC3339), joinCommand(c.app, token, request.Name))
 			return nil
 		})
 	},

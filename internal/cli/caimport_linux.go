@@ -31,6 +31,7 @@ variables needs the same here: they say where its records are.`,
 		for _, skipped := range imported.Skipped {
 			c.hint("left out: %s", skipped)
 		}
-		return c.printer().Linef("imported %s (%d revoked) and %s", fault.Count(imported.Certificates, "certificate"), imported.Revoked, fault.Count(imported.Requests, "request"))
+		return c.printer().Linef("imported %s (%d revoked) and %s", fault.Count(imported.Certificates, "certificate"), imported.Revoked,
+			fault.Count(imported.Requests, "request"))
 	},
 }

@@ -26,7 +26,8 @@ var catalogShow = verb[api.NameRequest]{
 	into:    byName,
 	run: shows(api.NodeCatalog, func(to print.Printer, catalog api.Catalog) error {
 		to.Hint("Catalog %s of %s: environment %s, version %s, %s %s, %s, %s", short(catalog.Digest), catalog.Name,
-			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), fault.Count(len(catalog.Resources), "resource"), fault.Count(len(catalog.Edges), "edge"))
+			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), fault.Count(len(catalog.Resources), "resource"),
+			fault.Count(len(catalog.Edges), "edge"))
 		return print.List(to, catalog.Resources, print.Table[api.Resource]{
 			Columns: []string{"resource", "where"},
 			Row: func(r api.Resource) []any {

@@ -31,7 +31,9 @@ var catalogRelease = verb[releaseFlags]{
 not compiled yet are compiled first; nobody is given them meanwhile. Then exactly what was prepared is released to
 every node that has a catalog; the others are named, with the reason, and keep what they have.
 
-` + strings.Replace(targetHelp, "before anything starts, and --dry-run starts nothing", "with what they would be given by --dry-run, which releases nothing", 1) + `
+` +
+		strings.Replace(targetHelp, "before anything starts, and --dry-run starts nothing", "with what they would be given by --dry-run, which releases nothing", 1) +
+		`
 
 Exit codes: 0 all nodes have it, 4 some have no such catalog (it does not compile), 5 some refused (they are in live
 mode, or pinned), 6 it was not compiled in time.`,
@@ -125,7 +127,11 @@ func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseF
 		case <-ctx.Done():
 			return plan, ctx.Err()
 		case <-late.C:
-			return plan, jobOutcome{exitLate, fmt.Sprintf("%s were not compiled within %s; nothing was released; once more, it goes on: the same command", fault.Count(compiling, "catalog"), f.timeout)}
+			return plan,
+				jobOutcome{
+					exitLate, fmt.Sprintf("%s were not compiled within %s; nothing was released; once more, it goes on: the same command",
+						fault.Count(compiling, "catalog"), f.timeout),
+				}
 		case <-time.After(pause):
 		}
 	}

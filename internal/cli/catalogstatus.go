@@ -91,7 +91,8 @@ func deliveryCounts(nodes []api.Node) string {
 	for i, state := range deliveryStates {
 		words[i] = fmt.Sprintf("%d %s", counts[state], state)
 	}
-	text := fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", fault.Count(len(nodes), "node"), released, strings.Join(words, ", "), fault.Count(failed, "node"))
+	text := fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", fault.Count(len(nodes), "node"), released, strings.Join(words, ", "),
+		fault.Count(failed, "node"))
 	switch broken {
 	case 0:
 		return text

@@ -32,7 +32,10 @@ const globalTools = "/etc/puppetlabs/client-tools"
 const maxToolsFile = 1 << 20
 
 // toolsFile is the file of a tool.
-var toolsFile = map[string]string{"job": "orchestrator.conf", "task": "orchestrator.conf", "app": "orchestrator.conf", "access": "puppet-access.conf", "code": "puppet-code.conf", "query": "puppetdb.conf"}
+var toolsFile = map[string]string{
+	"job": "orchestrator.conf", "task": "orchestrator.conf", "app": "orchestrator.conf", "access": "puppet-access.conf", "code": "puppet-code.conf",
+	"query": "puppetdb.conf",
+}
 
 // readTools reads the files for a tool: the one that --config-file names alone, else those of the machine and of the user; what
 // the user says wins.

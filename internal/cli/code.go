@@ -106,7 +106,9 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		if err != nil {
 			return err
 		}
-		answer := deployAnswer{Deployed: version, Near: nearEnvironments(ctx, client, version), Copied: copies(bundle), Warnings: source.warnings, Released: someReleased(ctx, client)}
+		answer := deployAnswer{
+			Deployed: version, Near: nearEnvironments(ctx, client, version), Copied: copies(bundle), Warnings: source.warnings, Released: someReleased(ctx, client),
+		}
 		if c.printer().ForPrograms() {
 			return c.printer().Thing(answer)
 		}
@@ -183,7 +185,9 @@ func versionTable(empty string, name func(api.Version) string) print.Table[api.V
 		Columns: []string{"environment", "version", "commit", "engine", "files", "size", "deployed", "by", "from"},
 		Spare:   []string{"from", "files", "size", "engine", "commit", "by"},
 		Row: func(v api.Version) []any {
-			return []any{v.Environment, print.ID(v.ID), print.ID(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), v.Files, print.Size(v.Bytes), v.DeployedAt, v.Actor, v.Origin}
+			return []any{
+				v.Environment, print.ID(v.ID), print.ID(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), v.Files, print.Size(v.Bytes), v.DeployedAt, v.Actor, v.Origin,
+			}
 		},
 		Name:  name,
 		Empty: empty,

@@ -20,10 +20,16 @@ func TestFindingLines(t *testing.T) {
 			Level: "note", Message: "reads the clock", Nodes: []string{"a", "b"}, Alike: 5,
 		}),
 		"x  (a)": findingLine(api.CodeFinding{Level: "mistake", Message: "x", Nodes: []string{"a"}, Alike: 1}),
-		"Checked 20 files beside version abc in 1.2s; no node's catalog had to be compiled":                       checkedText(api.CodeCheck{Files: 20, Base: "abc", Seconds: 1.2}),
-		"Checked 1 file in 1s; no catalog was compiled: the files come first":                                     checkedText(api.CodeCheck{Files: 1, Seconds: 1, Unread: true}),
-		"Checked 1 file and compiled for 2 nodes, one of each set of classes, in 1s (a preview compiles for all)": checkedText(api.CodeCheck{Files: 1, Seconds: 1, Sets: 2, Compiled: 2}),
-		"Checked 1 file and compiled for 2 of 9 sets of classes (deploy_check_nodes) in 1s":                       checkedText(api.CodeCheck{Files: 1, Seconds: 1, Sets: 9, Compiled: 2}),
+		"Checked 20 files beside version abc in 1.2s; no node's catalog had to be compiled": checkedText(api.CodeCheck{
+			Files: 20, Base: "abc", Seconds: 1.2,
+		}),
+		"Checked 1 file in 1s; no catalog was compiled: the files come first": checkedText(api.CodeCheck{
+			Files: 1, Seconds: 1, Unread: true,
+		}),
+		"Checked 1 file and compiled for 2 nodes, one of each set of classes, in 1s (a preview compiles for all)": checkedText(api.CodeCheck{
+			Files: 1, Seconds: 1, Sets: 2, Compiled: 2,
+		}),
+		"Checked 1 file and compiled for 2 of 9 sets of classes (deploy_check_nodes) in 1s": checkedText(api.CodeCheck{Files: 1, Seconds: 1, Sets: 9, Compiled: 2}),
 		"a.pp:3: new warning: no": findingLine(api.CodeFinding{Level: "warning", File: "a.pp", Line: 3, New: true, Message: "no"}),
 		"Checked 1 file and compiled for 2 nodes, one of each set of classes, and for 3 more nodes that read other changed files, in 1s (a preview compiles for all): 4 warnings, 1 new": checkedText(
 			api.CodeCheck{Files: 1, Seconds: 1, Sets: 2, Compiled: 2, More: 3, Warnings: 4, New: 1}),
@@ -48,7 +54,9 @@ func TestManyFindingsAreBounded(t *testing.T) {
 	}
 	var out bytes.Buffer
 	printCheck(&app{system: System{Out: &out, Err: &out}}, check, "`it`")
-	for text, want := range map[string]bool{"\nm29\n": true, "w49\n": true, "w50": false, "and 20 more; `it` shows all\n": true, "7 findings more were not kept": true} {
+	for text, want := range map[string]bool{
+		"\nm29\n": true, "w49\n": true, "w50": false, "and 20 more; `it` shows all\n": true, "7 findings more were not kept": true,
+	} {
 		if strings.Contains(out.String(), text) != want {
 			t.Errorf("%q is there: %v, of\n%s", text, !want, out.String())
 		}

@@ -41,7 +41,8 @@ See docs/code-from-git.md.`,
 		f.StringVar(&in.request.Prefix, "prefix", "", "begin the names of environments with this and an underscore")
 		f.StringSliceVar(&in.request.Branches, "branch", nil, "only these branches: a pattern, /a regular expression/, or ! and one of these; may be repeated")
 		f.StringVar(&in.keyFile, "key-file", "", "file with a private key for ssh (a deploy key)")
-		f.StringVar(&in.knownHostsFile, "known-hosts-file", "", "file with the keys of the git server, as ssh-keyscan prints them; without it the first one is believed")
+		f.StringVar(&in.knownHostsFile, "known-hosts-file", "",
+			"file with the keys of the git server, as ssh-keyscan prints them; without it the first one is believed")
 		f.StringVar(&in.webhookFile, "webhook-secret-file", "", "file with the secret that webhooks are signed with")
 		f.DurationVar(&in.interval, "interval", 0, "look at the repository so often, for example 5m; without it only webhooks and commands do")
 		f.BoolVar(&in.request.Submodules, "submodules", false, "fetch submodules, too")
@@ -235,7 +236,10 @@ func fromSources(args []string, in *codeDeployInput, tool string) bool {
 func deploySources(ctx context.Context, c *call, in *codeDeployInput) error {
 	for _, flag := range []string{"force", "no-check", "engine", "follow-links", "base-module-path"} {
 		if c.changed(flag) {
-			return usageError{fault.New(fault.Invalid, "--%s is for the deploy of a directory or a git URL: %s deploys from sources", flag, strings.Join(append([]string{"this"}, c.args...), " "))}
+			return usageError{
+				fault.New(fault.Invalid, "--%s is for the deploy of a directory or a git URL: %s deploys from sources", flag,
+					strings.Join(append([]string{"this"}, c.args...), " ")),
+			}
 		}
 	}
 	request := api.SourceDeployRequest{Environments: c.args, All: in.all || in.dryRun && len(c.args) == 0, Wait: in.wait && !in.dryRun, DryRun: in.dryRun}

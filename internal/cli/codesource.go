@@ -39,7 +39,8 @@ func printDeployed(a *app, answer deployAnswer) error {
 		a.hint("%s", newEnvironmentText(answer))
 	}
 	if answer.Released {
-		a.hint("Nodes in released mode do not get it by themselves: tutti preview create %s, then tutti release create (which they are: tutti catalog mode)", answer.Environment)
+		a.hint("Nodes in released mode do not get it by themselves: tutti preview create %s, then tutti release create (which they are: tutti catalog mode)",
+			answer.Environment)
 	}
 	return err
 }
@@ -113,10 +114,12 @@ func (s *source) explain(err error) error {
 		return err
 	}
 	if s.cloned {
-		return fault.Wrap(fault.Invalid, err, "%s. What they lead to is not in the repository: put it there, or clone the repository and deploy the directory with --follow-links", fault.Detail(err))
+		return fault.Wrap(fault.Invalid, err,
+			"%s. What they lead to is not in the repository: put it there, or clone the repository and deploy the directory with --follow-links", fault.Detail(err))
 	}
 	if slices.ContainsFunc(out.Links, func(l code.LinkOut) bool { return l.Real == "" }) {
-		return fault.Wrap(fault.Invalid, err, "%s. Remove links that lead to nothing; --follow-links copies into the version what the others lead to", fault.Detail(err))
+		return fault.Wrap(fault.Invalid, err, "%s. Remove links that lead to nothing; --follow-links copies into the version what the others lead to",
+			fault.Detail(err))
 	}
 	return fault.Wrap(fault.Invalid, err, "%s. With --follow-links what they lead to is copied into the version; a directory of modules can be named with --base-module-path, or in the modulepath of environment.conf", fault.Detail(err))
 }

@@ -43,7 +43,10 @@ func oneCommand(cmd *cobra.Command, args []string) error {
 	case len(args) == 1 && args[0] != "":
 		return nil
 	case len(args) > 1:
-		return usageError{fault.New(fault.Invalid, "a command is one argument, %d are given: put it in quotes, so that the shell leaves it whole; nodes are named with --targets", len(args))}
+		return usageError{
+			fault.New(fault.Invalid, "a command is one argument, %d are given: put it in quotes, so that the shell leaves it whole; nodes are named with --targets",
+				len(args)),
+		}
 	}
 	return usageError{fault.New(fault.Invalid, "which command? usage: %s", cmd.UseLine())}
 }

@@ -113,7 +113,8 @@ func TestSynonyms(t *testing.T) {
 		t.Errorf("node clean is %s: Puppet's revokes the certificate, this one would not", cmd.CommandPath())
 	}
 	var out bytes.Buffer
-	if code := Run(t.Context(), []string{"code", "--help"}, System{Out: &out, Err: &out}); code != exitDone || !strings.Contains(out.String(), "delete") || strings.Contains(out.String(), "  remove") {
+	if code := Run(t.Context(), []string{"code", "--help"}, System{Out: &out, Err: &out}); code != exitDone || !strings.Contains(out.String(), "delete") ||
+		strings.Contains(out.String(), "  remove") {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}
 }

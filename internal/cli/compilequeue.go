@@ -156,7 +156,8 @@ func endedText(ended []api.CompileEnded, seconds int) string {
 	if len(each) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("In the last %s: %d compiled, %d reused, %d failed", print.Duration(time.Duration(seconds)*time.Second), all.Compiled, all.Reused, all.Failed)
+	text := fmt.Sprintf("In the last %s: %d compiled, %d reused, %d failed", print.Duration(time.Duration(seconds)*time.Second), all.Compiled,
+		all.Reused, all.Failed)
 	if len(each) > 1 {
 		text += " (" + strings.Join(each, ", ") + ")"
 	}

@@ -216,7 +216,9 @@ func offerNodes(ctx context.Context, a *app, q asked) []string {
 	if q.begun != "" {
 		request.Where = `certname ~ "^` + strings.ReplaceAll(regexp.QuoteMeta(q.begun), `\`, `\\`) + `"`
 	}
-	return valuesOf(api.NodeList, func(asked) api.NodeListRequest { return request }, func(n api.Node) string { return about(n.Name, n.Environment, n.Status) })(ctx, a, q)
+	return valuesOf(api.NodeList, func(asked) api.NodeListRequest { return request }, func(n api.Node) string {
+		return about(n.Name, n.Environment, n.Status)
+	})(ctx, a, q)
 }
 
 func offerCertificates(state string) func(context.Context, *app, asked) []string {
@@ -336,7 +338,9 @@ func offerServers(ctx context.Context, a *app, _ asked) (offered []string) {
 
 // offerApplications are the models, and their instances.
 func offerApplications(ctx context.Context, a *app, q asked) []string {
-	return valuesOf(api.AppList, func(asked) api.AppListRequest { return api.AppListRequest{} }, func(p api.App) string { return about(p.Name, p.Environment, p.Description) })(ctx, a, q)
+	return valuesOf(api.AppList, func(asked) api.AppListRequest { return api.AppListRequest{} }, func(p api.App) string {
+		return about(p.Name, p.Environment, p.Description)
+	})(ctx, a, q)
 }
 
 func offerJobs(ctx context.Context, a *app, q asked) []string {

@@ -12,8 +12,11 @@ import (
 func serverSettings() settable {
 	return settable{
 		defaults: settings.Default(), command: "tutti server", prefix: "TUTTI_",
-		shared:  []string{"data"}, // a shell has TUTTI_DATA for the commands that ask a server
-		foreign: []string{"TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_TOKEN_FILE", "TUTTI_CA_FILE", "TUTTI_CONFIG", "TUTTI_CONTEXT", "TUTTI_CONTEXT_FILE", "TUTTI_AGENT_", datadir.ClusterKeyVariable},
+		shared: []string{"data"}, // a shell has TUTTI_DATA for the commands that ask a server
+		foreign: []string{
+			"TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_TOKEN_FILE", "TUTTI_CA_FILE", "TUTTI_CONFIG", "TUTTI_CONTEXT", "TUTTI_CONTEXT_FILE", "TUTTI_AGENT_",
+			datadir.ClusterKeyVariable,
+		},
 	}
 }
 

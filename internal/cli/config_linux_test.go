@@ -110,11 +110,19 @@ func TestAFileAndVariablesThatDiffer(t *testing.T) {
 		data      string
 		say       []string // all of these, a line each; none: nothing
 	}{
-		"flag":                 {[]string{"TUTTI_DATA=/env"}, []string{"--config", path}, "/file", []string{"TUTTI_DATA=/env is not used: --config " + path + " says data: /file"}},
-		"flag, the same":       {[]string{"TUTTI_DATA=/file"}, []string{"--config", path}, "/file", nil},
-		"flag for the data":    {[]string{"TUTTI_DATA=/env"}, []string{"--config", path, "--data", "/flag"}, "/flag", nil},
-		"variable":             {[]string{"TUTTI_DATA=/env", "TUTTI_CONFIG=" + path}, nil, "/env", []string{"TUTTI_DATA=/env is used, and not data: /file of " + path}},
-		"others":               {[]string{"TUTTI_LOG_LEVEL=debug", "TUTTI_DATABASE="}, []string{"--config", path}, "/file", []string{"TUTTI_DATABASE is used, and not database of " + path, "TUTTI_LOG_LEVEL is used, and not log_level of " + path}},
+		"flag": {
+			[]string{"TUTTI_DATA=/env"}, []string{"--config", path}, "/file", []string{"TUTTI_DATA=/env is not used: --config " + path + " says data: /file"},
+		},
+		"flag, the same":    {[]string{"TUTTI_DATA=/file"}, []string{"--config", path}, "/file", nil},
+		"flag for the data": {[]string{"TUTTI_DATA=/env"}, []string{"--config", path, "--data", "/flag"}, "/flag", nil},
+		"variable": {
+			[]string{"TUTTI_DATA=/env", "TUTTI_CONFIG=" + path}, nil, "/env", []string{"TUTTI_DATA=/env is used, and not data: /file of " + path},
+		},
+		"others": {
+			[]string{"TUTTI_LOG_LEVEL=debug", "TUTTI_DATABASE="}, []string{"--config", path}, "/file", []string{
+				"TUTTI_DATABASE is used, and not database of " + path, "TUTTI_LOG_LEVEL is used, and not log_level of " + path,
+			},
+		},
 		"others, the same":     {[]string{"TUTTI_LOG_LEVEL=warn", "TUTTI_DNS_ALT_NAMES=p,q"}, []string{"--config", path}, "/file", nil},
 		"others, flag decides": {[]string{"TUTTI_LOG_LEVEL=debug"}, []string{"--config", path, "--log-level", "error"}, "/file", nil},
 	} {

@@ -156,7 +156,8 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if code := Run(t.Context(), []string{"node", "list", "--watch=1ms"}, System{Out: &out, Err: &out}); code != exitUsage || !strings.Contains(out.String(), "at least 500ms") {
+	if code := Run(t.Context(), []string{"node", "list", "--watch=1ms"}, System{Out: &out, Err: &out}); code != exitUsage ||
+		!strings.Contains(out.String(), "at least 500ms") {
 		t.Errorf("exit code %d, %s", code, out.String())
 	}
 }

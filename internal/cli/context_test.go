@@ -57,18 +57,30 @@ func TestWhichServerIsAsked(t *testing.T) {
 		access    accessFlags
 		want, why string
 	}{
-		"current":                       {shell: s, want: "https://prod.test:8140", why: "current context prod"},
-		"TUTTI_DATA over current":       {shell: s, env: []string{"TUTTI_DATA=" + here}, want: "https://localhost:7", why: "data directory " + here + " (TUTTI_DATA)"},
-		"TUTTI_CONTEXT over TUTTI_DATA": {shell: s, env: []string{"TUTTI_CONTEXT=lab", "TUTTI_DATA=" + here}, want: "https://lab.test:9", why: "context lab (TUTTI_CONTEXT)"},
+		"current": {shell: s, want: "https://prod.test:8140", why: "current context prod"},
+		"TUTTI_DATA over current": {
+			shell: s, env: []string{"TUTTI_DATA=" + here}, want: "https://localhost:7", why: "data directory " + here + " (TUTTI_DATA)",
+		},
+		"TUTTI_CONTEXT over TUTTI_DATA": {
+			shell: s, env: []string{"TUTTI_CONTEXT=lab", "TUTTI_DATA=" + here}, want: "https://lab.test:9", why: "context lab (TUTTI_CONTEXT)",
+		},
 		"TUTTI_SERVER over both": {
 			shell: s, env: []string{"TUTTI_SERVER=https://x:1", "TUTTI_CONTEXT=lab", "TUTTI_DATA=" + here}, want: "https://x:1", why: "TUTTI_SERVER",
 		},
 		"--context over variables": {
-			shell: s, env: []string{"TUTTI_SERVER=https://x:1", "TUTTI_CONTEXT=prod"}, access: accessFlags{context: "lab"}, want: "https://lab.test:9", why: "context lab (--context)",
+			shell: s, env: []string{"TUTTI_SERVER=https://x:1", "TUTTI_CONTEXT=prod"}, access: accessFlags{context: "lab"}, want: "https://lab.test:9",
+			why: "context lab (--context)",
 		},
-		"--data over variables":       {shell: s, env: []string{"TUTTI_SERVER=https://x:1"}, access: accessFlags{data: here}, want: "https://localhost:7", why: "data directory " + here + " (--data)"},
-		"--server over variables":     {shell: s, env: []string{"TUTTI_SERVER=https://x:1"}, access: accessFlags{server: "https://y:2"}, want: "https://y:2", why: "--server"},
-		"no context: data directory":  {shell: none, env: []string{"TUTTI_DATA=" + here}, want: "https://localhost:7", why: "data directory " + here + " (TUTTI_DATA)"},
+		"--data over variables": {
+			shell: s, env: []string{"TUTTI_SERVER=https://x:1"}, access: accessFlags{data: here}, want: "https://localhost:7",
+			why: "data directory " + here + " (--data)",
+		},
+		"--server over variables": {
+			shell: s, env: []string{"TUTTI_SERVER=https://x:1"}, access: accessFlags{server: "https://y:2"}, want: "https://y:2", why: "--server",
+		},
+		"no context: data directory": {
+			shell: none, env: []string{"TUTTI_DATA=" + here}, want: "https://localhost:7", why: "data directory " + here + " (TUTTI_DATA)",
+		},
 		"--server and --data: server": {shell: none, access: accessFlags{server: "https://y:2", data: here}, want: "https://y:2", why: "--server"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,13 +130,15 @@ func TestWhoseTokenIsShown(t *testing.T) {
 		access accessFlags
 		want   string
 	}{
-		"a login":                               {nil, accessFlags{context: "prod"}, "of-login"},
-		"a login, of the current one":           {nil, accessFlags{}, "of-login"},
-		"none: that of the data directory":      {[]string{data}, accessFlags{server: "https://prod.test:8140"}, "of-data"},
-		"none: another context's is not":        {nil, accessFlags{context: "same"}, ""},
-		"none: the data directory's is not":     {[]string{data}, accessFlags{context: "same"}, ""},
-		"a file of the context":                 {nil, accessFlags{context: "file"}, "of-named"},
-		"variables are for another server":      {[]string{"TUTTI_TOKEN=of-variable", "TUTTI_TOKEN_FILE=" + filepath.Join(dir, "env.token")}, accessFlags{context: "prod"}, "of-login"},
+		"a login":                           {nil, accessFlags{context: "prod"}, "of-login"},
+		"a login, of the current one":       {nil, accessFlags{}, "of-login"},
+		"none: that of the data directory":  {[]string{data}, accessFlags{server: "https://prod.test:8140"}, "of-data"},
+		"none: another context's is not":    {nil, accessFlags{context: "same"}, ""},
+		"none: the data directory's is not": {[]string{data}, accessFlags{context: "same"}, ""},
+		"a file of the context":             {nil, accessFlags{context: "file"}, "of-named"},
+		"variables are for another server": {
+			[]string{"TUTTI_TOKEN=of-variable", "TUTTI_TOKEN_FILE=" + filepath.Join(dir, "env.token")}, accessFlags{context: "prod"}, "of-login",
+		},
 		"and not for a context's file":          {[]string{"TUTTI_TOKEN=of-variable"}, accessFlags{context: "file"}, "of-named"},
 		"variables win over the current one":    {[]string{"TUTTI_TOKEN=of-variable"}, accessFlags{}, "of-variable"},
 		"a variable that names a file does":     {[]string{"TUTTI_TOKEN_FILE=" + filepath.Join(dir, "env.token")}, accessFlags{}, "of-env"},
@@ -155,10 +169,12 @@ func TestContextsAreKept(t *testing.T) {
 		t.Errorf("the file: %v, %v", info, err)
 	}
 	s.must(t, "context", "add", "lab", "--server", "https://lab.test:9", "--system-ca")
-	if out, said := s.must(t, "context", "list"); !strings.Contains(out, "prod  *        https://prod.test:8140  ann") || !strings.Contains(said, "Commands ask https://prod.test:8140: current context prod") {
+	if out, said := s.must(t, "context", "list"); !strings.Contains(out, "prod  *        https://prod.test:8140  ann") ||
+		!strings.Contains(said, "Commands ask https://prod.test:8140: current context prod") {
 		t.Errorf("list: %s%s", out, said)
 	}
-	if code, _, said := s.run(t, []string{"TUTTI_SERVER=https://x:1"}, "context", "list"); code != 0 || !strings.Contains(said, "Commands ask https://x:1: TUTTI_SERVER\nTUTTI_SERVER is set (https://x:1): it wins over the current context prod") {
+	if code, _, said := s.run(t, []string{"TUTTI_SERVER=https://x:1"}, "context", "list"); code != 0 ||
+		!strings.Contains(said, "Commands ask https://x:1: TUTTI_SERVER\nTUTTI_SERVER is set (https://x:1): it wins over the current context prod") {
 		t.Errorf("with a variable: %s", said)
 	}
 	s.must(t, "context", "use", "lab")
@@ -192,7 +208,9 @@ func TestWrongContexts(t *testing.T) {
 		args       []string
 		code       int
 	}{
-		"unknown key":     {"current: a\ncontexts:\n  - name: a\n    serve: https://a\n", `line 4: there is no key "contexts[0].serve"; here are name, server`, nil, exitUsage},
+		"unknown key": {
+			"current: a\ncontexts:\n  - name: a\n    serve: https://a\n", `line 4: there is no key "contexts[0].serve"; here are name, server`, nil, exitUsage,
+		},
 		"unknown top key": {"contexts: []\nfoo: 1\n", `line 2: there is no key "foo"; here are current, contexts`, nil, exitUsage},
 		"no YAML":         {"current: [\n", "line 1: ", nil, exitUsage},
 		"no text":         {"contexts:\n  - name: a\n    server: [a]\n", "line 3: contexts[0].server is a text", nil, exitUsage},
@@ -204,12 +222,20 @@ func TestWrongContexts(t *testing.T) {
 		"no such current": {"current: b\ncontexts:\n  - {name: a, server: a}\n", "current is b, and there is no such context", nil, exitUsage},
 		"use nothing":     {"", `there is no context "nope"`, []string{"context", "use", "nope"}, exitUsage},
 		"flag nothing":    {"", `there is no context "nope" in`, []string{"node", "list", "--context", "nope"}, exitUsage},
-		"there already":   {"", "there is a context prod, for https://prod.test:8140; give another name, or --replace", []string{"context", "add", "prod", "--server", "x", "--system-ca"}, exitRefused},
+		"there already": {
+			"", "there is a context prod, for https://prod.test:8140; give another name, or --replace",
+			[]string{"context", "add", "prod", "--server", "x", "--system-ca"},
+			exitRefused,
+		},
 		"no server":       {"", "which server is new? give --server", []string{"context", "add", "new"}, exitUsage},
 		"no name":         {"", `"a b" is no name for a context`, []string{"context", "add", "a b", "--server", "x", "--system-ca"}, exitUsage},
 		"bad fingerprint": {"", "is no SHA-256", []string{"context", "add", "new", "--server", "x", "--ca-fingerprint", "5A"}, exitUsage},
-		"no CA file":      {"", "cannot read the file: /nowhere.pem: no such file or directory; name a file that you may read with --ca-file", []string{"context", "add", "new", "--server", "x", "--ca-file", "/nowhere.pem"}, exitUsage},
-		"name is taken":   {"", "there is a context prod", []string{"context", "rename", "lab", "prod"}, exitRefused},
+		"no CA file": {
+			"", "cannot read the file: /nowhere.pem: no such file or directory; name a file that you may read with --ca-file",
+			[]string{"context", "add", "new", "--server", "x", "--ca-file", "/nowhere.pem"},
+			exitUsage,
+		},
+		"name is taken": {"", "there is a context prod", []string{"context", "rename", "lab", "prod"}, exitRefused},
 		"nobody to log in": {
 			"", "who logs in? usage: tutti login NAME", []string{"login", "--password-stdin"}, exitUsage,
 		},

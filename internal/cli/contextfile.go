@@ -81,7 +81,9 @@ func (a *app) readContexts() (contexts, error) {
 		return contexts{}, fault.New(fault.Invalid, "the contexts in %s: the file has more than %d bytes; is it the right one?", path, maxContextBytes)
 	}
 	if err != nil {
-		return contexts{}, fault.Wrap(fault.Invalid, err, "the contexts in %s cannot be read: %v; mend the file's owner and mode, or name another file with TUTTI_CONTEXT_FILE", path, reason(err))
+		return contexts{},
+			fault.Wrap(fault.Invalid, err, "the contexts in %s cannot be read: %v; mend the file's owner and mode, or name another file with TUTTI_CONTEXT_FILE",
+				path, reason(err))
 	}
 	all, err := parseContexts(text, path)
 	if err != nil {

@@ -33,7 +33,12 @@ func openSource(ctx context.Context, text string, options code.BuildOptions) (so
 		return source{}, fault.New(fault.Invalid, "%.200q is neither a directory here nor a git repository: %s", text, fault.Detail(err))
 	}
 	if options.FollowLinks {
-		return source{}, usageError{fault.New(fault.Invalid, "--follow-links is for a directory of yours: a link in a repository could name any file of this machine. Clone %s, look at it, and deploy the directory", repository)}
+		return source{},
+			usageError{
+				fault.New(fault.Invalid,
+					"--follow-links is for a directory of yours: a link in a repository could name any file of this machine. Clone %s, look at it, and deploy the directory",
+					repository),
+			}
 	}
 	dir, err := os.MkdirTemp("", "tutti-deploy-")
 	if err != nil {

@@ -30,7 +30,10 @@ environment, tutti preview create --engine shows beforehand what that would chan
 				if e.Default {
 					note = "default"
 				}
-				return []any{e.Name, cmp.Or(strings.TrimSpace(strings.TrimPrefix(e.By+" "+e.Puppet, "puppet ")), "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, e.Environments, cmp.Or(e.Trouble, note)}
+				return []any{
+					e.Name, cmp.Or(strings.TrimSpace(strings.TrimPrefix(e.By+" "+e.Puppet, "puppet ")), "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, e.Environments,
+					cmp.Or(e.Trouble, note),
+				}
 			},
 			Name:  func(e api.Engine) string { return e.Name },
 			Empty: "This server has no engine.",

@@ -86,7 +86,9 @@ var theirs = map[string][]theirFlag{
 	"job run": slices.Concat(ofNodes, []theirFlag{
 		{names: []string{"--application", "-a"}, value: true, becomes: worked, ours: "--app", work: appWords, says: "App['eu'] is App[eu]"},
 		{names: []string{"--env"}, value: true, becomes: renamed, ours: "--environment"},
-		{names: []string{"--no-enforce-environment"}, becomes: worked, work: words(), says: "each node uses its own environment, as without --environment, which is left out"},
+		{names: []string{
+			"--no-enforce-environment",
+		}, becomes: worked, work: words(), says: "each node uses its own environment, as without --environment, which is left out"},
 		{names: []string{"--no-noop"}, becomes: same},
 		{names: []string{"--tags"}, value: true, becomes: same},
 		{names: []string{"--skip-tags"}, value: true, becomes: same},
@@ -111,7 +113,9 @@ var theirs = map[string][]theirFlag{
 		format,
 	}, connection),
 	"access login": {
-		{names: []string{"--lifetime"}, value: true, becomes: worked, ours: "--lifetime", work: lifetimeWords, says: "y and d, too; a bare number is seconds; with 0 the server says how long"},
+		{names: []string{
+			"--lifetime",
+		}, value: true, becomes: worked, ours: "--lifetime", work: lifetimeWords, says: "y and d, too; a bare number is seconds; with 0 the server says how long"},
 		{names: []string{"--print"}, becomes: same},
 		{names: []string{"--label"}, value: true, becomes: same},
 		{names: []string{"--username", "-u"}, value: true, becomes: worked, ours: "the argument NAME", work: func(name string) []string { return []string{name} }},
@@ -137,8 +141,12 @@ var theirs = map[string][]theirFlag{
 	"query": {
 		{names: []string{"--urls", "-u"}, value: true, becomes: worked, ours: "--server", work: firstServerWords, says: "the first one"},
 		{names: []string{"--cacert"}, value: true, becomes: renamed, ours: "--ca-file"},
-		{names: []string{"--cert"}, value: true, becomes: refused, says: "log in, and a token is shown: tutti access login; or write to the server with curl, which shows a certificate"},
-		{names: []string{"--key"}, value: true, becomes: refused, says: "log in, and a token is shown: tutti access login; or write to the server with curl, which shows a certificate"},
+		{names: []string{
+			"--cert",
+		}, value: true, becomes: refused, says: "log in, and a token is shown: tutti access login; or write to the server with curl, which shows a certificate"},
+		{names: []string{
+			"--key",
+		}, value: true, becomes: refused, says: "log in, and a token is shown: tutti access login; or write to the server with curl, which shows a certificate"},
 		{names: []string{"--token"}, value: true, becomes: renamed, ours: "--token-file"},
 		{names: []string{"--config", "-c"}, value: true, becomes: read, says: "this file is read, and no other"},
 		{names: []string{"--log-level", "-l"}, value: true, becomes: unused, says: "what is wrong is always said"},

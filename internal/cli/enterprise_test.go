@@ -91,8 +91,10 @@ func TestConfigurationOfClientTools(t *testing.T) {
 		}
 		return path
 	}
-	write(".puppetlabs/client-tools/orchestrator.conf", `{"options": {"service-url": "https://ctl.test:8143/", "environment": "staging", "noop": true, "color": false, "cacert": "~/ca.pem"}}`)
-	write(".puppetlabs/client-tools/puppet-access.conf", `{"service-url": "https://ctl.test:4433/rbac-api", "token-file": "~/mine", "certificate-file": "/x/ca.pem"}`)
+	write(".puppetlabs/client-tools/orchestrator.conf",
+		`{"options": {"service-url": "https://ctl.test:8143/", "environment": "staging", "noop": true, "color": false, "cacert": "~/ca.pem"}}`)
+	write(".puppetlabs/client-tools/puppet-access.conf",
+		`{"service-url": "https://ctl.test:4433/rbac-api", "token-file": "~/mine", "certificate-file": "/x/ca.pem"}`)
 	write(".puppetlabs/client-tools/puppetdb.conf", `{"puppetdb": {"server_urls": ["https://db.test:8081", "https://db2.test:8081"], "cacert": "/x/db.pem"}}`)
 	write("ca.pem", "the CA")
 	write(".puppetlabs/token", "tutti_theirs\n")
@@ -173,7 +175,9 @@ func TestLayoutsOfClientTools(t *testing.T) {
 	s := newJobServer(t)
 	s.kind = "puppet"
 	s.runs = []api.JobRun{
-		{Node: "db1", State: "succeeded", Puppet: &api.JobRunPuppet{Status: "changed", Environment: "production", Metrics: map[string]int{"total": 213, "changed": 2}, Report: "3f9c2a"}},
+		{Node: "db1", State: "succeeded", Puppet: &api.JobRunPuppet{
+			Status: "changed", Environment: "production", Metrics: map[string]int{"total": 213, "changed": 2}, Report: "3f9c2a",
+		}},
 		{Node: "web1", State: "errored", Reason: "no catalog"},
 		{Node: "lb1", State: "skipped", Reason: "web1 errored"},
 	}
@@ -202,7 +206,8 @@ Duration: 41 sec
 		got := s.as("puppet-job", strings.Fields(line)...)
 		want := "ID  STATUS  JOB TYPE    TIMESTAMP               TARGET\n12  failed  puppet run  " + at
 		if line == "show 12" {
-			want = "Status:      failed\nJob type:    puppet run\nStart:       " + at + "\nFinished:    " + end + "\nDuration:    41 sec\nUser:        ann\nNodes:       3\n\nFinished puppet run on db1 - Success!\n"
+			want = "Status:      failed\nJob type:    puppet run\nStart:       " + at + "\nFinished:    " + end +
+				"\nDuration:    41 sec\nUser:        ann\nNodes:       3\n\nFinished puppet run on db1 - Success!\n"
 		}
 		if got.code != exitDone || !strings.HasPrefix(got.out, want) || got.err != "" {
 			t.Errorf("job %s: %d %s\n%s\nwant\n%s", line, got.code, got.err, got.out, want)
@@ -220,7 +225,8 @@ Duration: 41 sec
 	s.output["web2"] = []api.JobLine{{Node: "web2", Stream: "stdout", Number: 1, Text: `{"status": "running", "enabled": true}`}}
 	got := s.as("puppet-task", "run", "service", "action=start", "-n", "web1,web2")
 	wantTask := "Starting job ...\nNew job ID: 12\nNodes: 2\n\nFailed on node web1\n  Error: exit code 3\nFinished on node web2\n"
-	if got.code != 1 || !strings.HasPrefix(got.out, wantTask) || !strings.Contains(got.out, "status") || !strings.HasSuffix(got.out, "\nJob failed. 1 node failed, 1 node succeeded.\nDuration: 41 sec\n") {
+	if got.code != 1 || !strings.HasPrefix(got.out, wantTask) || !strings.Contains(got.out, "status") ||
+		!strings.HasSuffix(got.out, "\nJob failed. 1 node failed, 1 node succeeded.\nDuration: 41 sec\n") {
 		t.Errorf("task run: %+v", got)
 	}
 	want = result{0, `service - Manage services

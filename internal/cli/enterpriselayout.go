@@ -122,7 +122,8 @@ func theirReport(p api.JobRunPuppet) (text string) {
 	if len(p.Metrics) > 0 {
 		m := p.Metrics
 		unchanged := m["total"] - m["changed"] - m["failed"] - m["skipped"] - p.Pending
-		text += fmt.Sprintf("    Resource events: %d failed  %d changed  %d unchanged  %d skipped  %d noop\n", m["failed"], m["changed"], max(0, unchanged), m["skipped"], p.Pending)
+		text += fmt.Sprintf("    Resource events: %d failed  %d changed  %d unchanged  %d skipped  %d noop\n", m["failed"], m["changed"], max(0, unchanged),
+			m["skipped"], p.Pending)
 	}
 	if p.Message != "" {
 		text += "    Error: " + print.OneLine(p.Message) + "\n"

@@ -9,12 +9,14 @@ import (
 
 // addFilterFlags are conditions on nodes, under the letters that mco has for them.
 func addFilterFlags(f flagSet, t *targetFlags) {
-	f.StringArrayVarP(&t.filter.Facts, "fact", "F", nil, "only nodes with this fact: os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
+	f.StringArrayVarP(&t.filter.Facts, "fact", "F", nil,
+		"only nodes with this fact: os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
 	f.StringArrayVarP(&t.filter.Classes, "class", "C", nil, "only nodes with this class in their last catalog: NAME or /RE/")
 	f.StringArrayVarP(&t.filter.Modules, "module", "A", nil, "only nodes that have this module: NAME or /RE/")
 	f.StringArrayVarP(&t.filter.Names, "name", "I", nil, "only nodes of this name: NAME or /RE/; of several, one must fit")
 	f.StringArrayVarP(&t.filter.Words, "with", "W", nil, "only nodes with all these facts and classes: 'os.family=Debian role::web'")
-	f.StringVarP(&t.filter.Select, "select", "S", "", `only nodes for which this holds: 'fact("os.family") == "Debian" and not service("ntp").status == "running"'`)
+	f.StringVarP(&t.filter.Select, "select", "S", "",
+		`only nodes for which this holds: 'fact("os.family") == "Debian" and not service("ntp").status == "running"'`)
 	addLimitFlags(f, t)
 }
 

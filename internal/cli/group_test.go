@@ -73,7 +73,10 @@ func TestGroupFilesThatAreRefused(t *testing.T) {
 // What is exported is read back as it was, whatever texts there are.
 func TestExportIsReadBack(t *testing.T) {
 	t.Parallel()
-	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"yes", "1.0", "null", "~", "2024-01-01", "a: b", "- x", "\"", "'", "#", "a\nb\n", " ", "\u2028", "!!int 3", "&a", "*a", "0x1f", "<<", "=", "\x7f"}))
+	text := rapid.OneOf(rapid.String(),
+		rapid.SampledFrom([]string{
+			"yes", "1.0", "null", "~", "2024-01-01", "a: b", "- x", "\"", "'", "#", "a\nb\n", " ", "\u2028", "!!int 3", "&a", "*a", "0x1f", "<<", "=", "\x7f",
+		}))
 	rapid.Check(t, func(t *rapid.T) {
 		quoted, _ := json.Marshal(text.Draw(t, "value"))
 		value := rapid.SampledFrom([]string{"1.0", "1e3", "-0", "true", "null", "[]", "{}", `{"<<":[1,{"a":null}]}`, string(quoted)}).Draw(t, "json")

@@ -117,7 +117,8 @@ func TestResultsForPrograms(t *testing.T) {
 	}
 	s = mixed(t)
 	got = s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "jsonl")
-	if all := strings.Split(strings.TrimSpace(got.out), "\n"); len(all) != 5 || !strings.Contains(all[0], `"node":"a"`) || !strings.Contains(all[0], `"stdout":"up\n"`) {
+	if all := strings.Split(strings.TrimSpace(got.out), "\n"); len(all) != 5 || !strings.Contains(all[0], `"node":"a"`) ||
+		!strings.Contains(all[0], `"stdout":"up\n"`) {
 		t.Errorf("one run a line:\n%s", got.out)
 	}
 	for format, want := range map[string]string{"csv": "away,offline,-,-,not connected", "name": "a\naway\nb\nc\nd\n"} {
@@ -369,7 +370,8 @@ func TestScriptsAndFilesAreUploaded(t *testing.T) {
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0s", 1234 * time.Millisecond: "1.2s", 41 * time.Second: "41s", 10 * time.Minute: "10m", time.Hour: "1h", 372 * time.Second: "6m12s", 90 * time.Minute: "1h30m",
+		0: "0s", 1234 * time.Millisecond: "1.2s", 41 * time.Second: "41s", 10 * time.Minute: "10m", time.Hour: "1h", 372 * time.Second: "6m12s",
+		90 * time.Minute: "1h30m",
 	} {
 		if got := print.Duration(d); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
@@ -380,7 +382,9 @@ func TestDurations(t *testing.T) {
 func TestCompletionOfJobsNodesAndTasks(t *testing.T) {
 	t.Parallel()
 	s := mixed(t)
-	s.task = api.Task{Name: "db::dump", Description: "Dump it", Parameters: []api.TaskParameter{{Name: "user", Type: "String"}, {Name: "password", Sensitive: true}}}
+	s.task = api.Task{
+		Name: "db::dump", Description: "Dump it", Parameters: []api.TaskParameter{{Name: "user", Type: "String"}, {Name: "password", Sensitive: true}},
+	}
 	for line, want := range map[string]string{
 		"job watch ":                  "12\tcommand uptime, failed",
 		"job stop 1":                  "12\t",
@@ -405,9 +409,12 @@ func TestTargetsOfAJob(t *testing.T) {
 	for want, targets := range map[string]api.JobTargets{
 		"all nodes": {All: true},
 		"a, b; group Web; query nodes{}; application Shop; not x": {Nodes: []string{"a", "b"}, Group: "Web", Query: "nodes{}", App: "Shop", Exclude: []string{"x"}},
-		"all nodes; --fact a=1; --fact b>2; --class web; --module disk; --name /x/; --with c d=1; --select not e; at most 5%": {All: true, Limit: "5%", Filter: &api.NodeFilter{
-			Facts: []string{"a=1", "b>2"}, Classes: []string{"web"}, Modules: []string{"disk"}, Names: []string{"/x/"}, Words: []string{"c d=1"}, Select: "not e",
-		}},
+		"all nodes; --fact a=1; --fact b>2; --class web; --module disk; --name /x/; --with c d=1; --select not e; at most 5%": {
+			All: true, Limit: "5%",
+			Filter: &api.NodeFilter{
+				Facts: []string{"a=1", "b>2"}, Classes: []string{"web"}, Modules: []string{"disk"}, Names: []string{"/x/"}, Words: []string{"c d=1"}, Select: "not e",
+			},
+		},
 	} {
 		if got := targetsText(targets); got != want {
 			t.Errorf("%+v: %s, want %s", targets, got, want)

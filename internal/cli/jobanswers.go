@@ -137,7 +137,9 @@ func (c *choice) add(where string, one earlierAnswer) error {
 	case one.Run != nil:
 		one.ActionAnswer = api.ActionAnswer{Node: one.Run.Node, State: one.Run.State, Message: one.Run.Reason}
 	case one.Sender != "":
-		one.ActionAnswer = api.ActionAnswer{Node: one.Sender, State: action.Code(min(max(one.StatusCode, 0), int(action.Other))).String(), Message: one.StatusMsg, Data: one.Data}
+		one.ActionAnswer = api.ActionAnswer{
+			Node: one.Sender, State: action.Code(min(max(one.StatusCode, 0), int(action.Other))).String(), Message: one.StatusMsg, Data: one.Data,
+		}
 	case one.Node == "" && (one.Job != nil || one.Answers != nil || one.Runs != nil):
 		return nil // it tells of no node
 	}

@@ -157,7 +157,8 @@ func (s jobStanding) done() (n int) {
 }
 
 func (s jobStanding) text() string {
-	return fmt.Sprintf("Job %s %s: %d of %d done (%s) after %s", s.job.ID, s.job.State, s.done(), s.job.Nodes, countsText(s.counts), print.Duration(s.now.Sub(s.job.CreatedAt)))
+	return fmt.Sprintf("Job %s %s: %d of %d done (%s) after %s", s.job.ID, s.job.State, s.done(), s.job.Nodes, countsText(s.counts),
+		print.Duration(s.now.Sub(s.job.CreatedAt)))
 }
 
 // liveProgress is a line with counts and a bar that is written over, and below it the last

@@ -83,7 +83,8 @@ func TestProgressOnATerminal(t *testing.T) {
 			if c.moves && !strings.HasSuffix(strings.Split(got.err, "tutti: job 12")[0], "\x1b[2A\x1b[J") {
 				t.Errorf("what failed stands there before it is printed: %q", got.err)
 			}
-			if c.moves && !strings.Contains(got.err, "████████████████████ Job 12 failed: 5 of 5 done (3 succeeded, 1 failed, 1 offline)") {
+			if c.moves &&
+				!strings.Contains(got.err, "████████████████████ Job 12 failed: 5 of 5 done (3 succeeded, 1 failed, 1 offline)") {
 				t.Errorf("%q", got.err)
 			}
 		})

@@ -60,7 +60,10 @@ func newJobServer(t *testing.T) *jobServer {
 func (s *jobServer) job() api.Job {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	end := at.Add(41 * time.Second)
-	j := api.Job{ID: "12", Kind: cmp.Or(s.kind, "command"), Title: "uptime", State: "finished", Actor: "ann", CreatedAt: at, FinishedAt: &end, Nodes: len(s.runs), Counts: map[string]int{}}
+	j := api.Job{
+		ID: "12", Kind: cmp.Or(s.kind, "command"), Title: "uptime", State: "finished", Actor: "ann", CreatedAt: at, FinishedAt: &end, Nodes: len(s.runs),
+		Counts: map[string]int{},
+	}
 	for _, r := range s.runs {
 		j.Counts[r.State]++
 		if r.State != "succeeded" {

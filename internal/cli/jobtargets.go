@@ -64,7 +64,8 @@ func readTargets(a *app, t targetFlags) (targets api.JobTargets, err error) {
 	targets = api.JobTargets{Group: t.group, App: t.app, All: t.all}
 	listed := func(word string) bool { return word == "-" || strings.HasPrefix(word, "@") }
 	if t.take != "" && !slices.ContainsFunc(slices.Concat(t.names, t.nodes), listed) {
-		return targets, usageError{fault.New(fault.Invalid, "--take chooses among the answers of an earlier call: give them on standard input (-) or in a file (--targets @FILE)")}
+		return targets,
+			usageError{fault.New(fault.Invalid, "--take chooses among the answers of an earlier call: give them on standard input (-) or in a file (--targets @FILE)")}
 	}
 	if targets.Nodes, err = nodeNames(a, "targets", slices.Concat(t.names, t.nodes), t.take); err != nil {
 		return targets, err
@@ -85,7 +86,8 @@ func readTargets(a *app, t targetFlags) (targets api.JobTargets, err error) {
 	case t.all && some:
 		return targets, usageError{fault.New(fault.Invalid, "--all is every node: give it alone, or name the nodes without it")}
 	case !t.all && !some:
-		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query, --app, a condition such as --fact, or --all")}
+		return targets,
+			usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query, --app, a condition such as --fact, or --all")}
 	}
 	return targets, nil
 }
@@ -168,7 +170,9 @@ func namesIn(what string, from io.Reader, taken *filter.Answers) (names []string
 		return namesInAnswers(what, begun, taken)
 	}
 	if taken != nil {
-		return nil, usageError{fault.New(fault.Invalid, "--take chooses among the answers of an earlier call, and %s holds none: those are what -o json or -o jsonl prints", what)}
+		return nil, usageError{
+			fault.New(fault.Invalid, "--take chooses among the answers of an earlier call, and %s holds none: those are what -o json or -o jsonl prints", what),
+		}
 	}
 	lines := bufio.NewScanner(io.LimitReader(begun, maxNodeList+1))
 	read := 0

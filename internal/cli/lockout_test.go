@@ -26,7 +26,9 @@ func TestTheLastAdministrator(t *testing.T) {
 		"the last token":            {"token revoke --user admin admin.token", []api.User{admin}, []api.AccessToken{file}, true},
 		"the last token, by its id": {"token revoke --user admin 5be7", []api.User{admin}, []api.AccessToken{file}, true},
 		"another has a password":    {"token revoke --user admin admin.token", []api.User{admin, ann}, []api.AccessToken{file}, false},
-		"another is good":           {"token revoke --user admin admin.token", []api.User{admin}, []api.AccessToken{file, {ID: "6", User: "admin", Label: "ci"}}, false},
+		"another is good": {
+			"token revoke --user admin admin.token", []api.User{admin}, []api.AccessToken{file, {ID: "6", User: "admin", Label: "ci"}}, false,
+		},
 		"another is narrowed, over, or a login": {"token revoke --user admin admin.token", []api.User{admin}, []api.AccessToken{
 			file, {ID: "6", User: "admin", Label: "ci", Roles: []string{"viewer"}}, {ID: "7", User: "admin", Label: "old", ExpiresAt: &past}, {ID: "8", User: "admin"},
 		}, true},
@@ -57,7 +59,8 @@ func TestTheLastAdministrator(t *testing.T) {
 		t.Errorf("exit code %d, %q, want %q", code, out.String(), want)
 	}
 	out.Reset()
-	if code := Run(t.Context(), []string{"user", "edit", "ann", "--enable", "--dry-run"}, System{Out: &out, Err: &out}); code != exitDone || !strings.Contains(out.String(), "destroy nothing") {
+	if code := Run(t.Context(), []string{"user", "edit", "ann", "--enable", "--dry-run"}, System{Out: &out, Err: &out}); code != exitDone ||
+		!strings.Contains(out.String(), "destroy nothing") {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}
 }

@@ -90,8 +90,11 @@ func runLookup(ctx context.Context, c *call, in *lookupFlags) error {
 	case answer.Problem != "":
 		return jobOutcome{exitSomeFailed, answer.Problem}
 	case !answer.Found:
-		return &fault.Error{Kind: fault.NotFound, Hint: lookFurther(request), Detail: fmt.Sprintf("Hiera has no value for %s for node %s in environment %s (version %s)",
-			strings.Join(answer.Keys, ", "), answer.Node, answer.Environment, short(answer.Version))}
+		return &fault.Error{
+			Kind: fault.NotFound, Hint: lookFurther(request),
+			Detail: fmt.Sprintf("Hiera has no value for %s for node %s in environment %s (version %s)",
+				strings.Join(answer.Keys, ", "), answer.Node, answer.Environment, short(answer.Version)),
+		}
 	}
 	return nil
 }

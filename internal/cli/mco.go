@@ -66,7 +66,8 @@ func addMcoFlags(f flagSet, m *mcoFlags) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	f.StringArrayVarP(&m.filter.Facts, "with-fact", "F", nil, "nodes with this fact (--wf): os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
+	f.StringArrayVarP(&m.filter.Facts, "with-fact", "F", nil,
+		"nodes with this fact (--wf): os.family=Debian, memory.free>100, fqdn=/^web/; as all these, may be given many times")
 	f.StringArrayVarP(&m.filter.Classes, "with-class", "C", nil, "nodes with this class in their last catalog (--wc): NAME or /RE/")
 	f.StringArrayVarP(&m.filter.Modules, "with-agent", "A", nil, "nodes that have this module (--wa): NAME or /RE/")
 	f.StringArrayVarP(&m.filter.Names, "with-identity", "I", nil, "nodes of this name (--wi): NAME or /RE/; of several, one must fit")

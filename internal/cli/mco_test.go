@@ -23,7 +23,9 @@ func TestLayoutsOfMCollective(t *testing.T) {
 	used := func() *mcoAnswers {
 		return &mcoAnswers{
 			module: "disk", results: results, took: 412080 * time.Microsecond, found: discovery{nodes: []string{"web1", "web2", "web3"}},
-			action: action.Action{Name: "usage", Display: action.Always, Aggregates: []action.Aggregate{{Function: action.Average, Field: "percent", Format: "mean %.1f"}}},
+			action: action.Action{
+				Name: "usage", Display: action.Always, Aggregates: []action.Aggregate{{Function: action.Average, Field: "percent", Format: "mean %.1f"}},
+			},
 			all: []action.Answer{
 				{Node: "web1", Data: []byte(`{"percent": 71}`)},
 				{Node: "web2", Code: action.Aborted, Message: "no such mount"},
@@ -91,7 +93,10 @@ No response from:
 		"facts": {factCounts("os.family", []action.Answer{
 			{Node: "a", Data: []byte(`{"value": "RedHat"}`)}, {Node: "b", Data: []byte(`{"value": "Debian"}`)}, {Node: "c", Data: []byte(`{"value": "Debian"}`)},
 		}, false), "Report for fact: os.family\n\n        Debian                                   found 2 times\n        RedHat                                   found 1 times\n"},
-		"facts with nodes": {factCounts("x", []action.Answer{{Node: "a", Data: []byte(`{"value": 1}`)}}, true), "Report for fact: x\n\n        1                                        found 1 times\n\n            a\n\n"},
+		"facts with nodes": {
+			factCounts("x", []action.Answer{{Node: "a", Data: []byte(`{"value": 1}`)}}, true),
+			"Report for fact: x\n\n        1                                        found 1 times\n\n            a\n\n",
+		},
 		"count": {puppetCounts(puppet), `Total Puppet nodes: 2
 
           Nodes currently enabled: 1
@@ -108,7 +113,10 @@ Failed to retrieve status of 1 node
 `},
 		"service": {linesText(services, serviceLine), "\n   web10: stopped\n    web2: no such service\n\n"},
 		"inventory": {
-			inventoryText(action.Answer{Node: "a", Data: []byte(`{"version": "1.2", "agents": ["b", "a"], "classes": [], "data_plugins": ["fact"], "facts": {"os": {"family": "Debian"}, "k": "v"}}`)}),
+			inventoryText(action.Answer{
+				Node: "a",
+				Data: []byte(`{"version": "1.2", "agents": ["b", "a"], "classes": [], "data_plugins": ["fact"], "facts": {"os": {"family": "Debian"}, "k": "v"}}`),
+			}),
 			"Inventory for a:\n\n   Server Statistics:\n                     Version: 1.2\n\n   Agents:\n      a                              b\n\n   Data Plugins:\n      fact\n\n" +
 				"   Configuration Management Classes:\n      none\n\n   Facts:\n      k => v\n      os => {\"family\":\"Debian\"}\n",
 		},
@@ -117,8 +125,11 @@ Failed to retrieve status of 1 node
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if text := puppetSummary([]action.Answer{{Node: "a", Data: []byte(`{"lastrun": 5, "total_resources": 10}`)}, {Node: "b", Data: []byte(`{"lastrun": 5, "total_resources": 20}`)}}); !strings.HasPrefix(text,
-		"Summary statistics for 2 nodes:\n\n                  Total resources: ▇▁") || !strings.Contains(text, "  min: 10.0   avg: 15.0   max: 20.0  \n            Out Of Sync resources: \n") ||
+	if text := puppetSummary([]action.Answer{
+		{Node: "a", Data: []byte(`{"lastrun": 5, "total_resources": 10}`)}, {Node: "b", Data: []byte(`{"lastrun": 5, "total_resources": 20}`)},
+	}); !strings.HasPrefix(text,
+		"Summary statistics for 2 nodes:\n\n                  Total resources: ▇▁") ||
+		!strings.Contains(text, "  min: 10.0   avg: 15.0   max: 20.0  \n            Out Of Sync resources: \n") ||
 		!strings.HasSuffix(text, "    Time since last run (seconds): \n\n") {
 		t.Errorf("%s", text)
 	}
@@ -203,7 +214,8 @@ func TestFlagsOfMCollective(t *testing.T) {
 		typed, own string
 	}{
 		{mcoFlags{method: "stdin"}, "web-1\n# others\ndb-1\n", "--targets -"},
-		{mcoFlags{method: "stdin"}, `{"statuscode":0,"sender":"web-1","data":{}}` + "\n" + `[{"statuscode":0,"sender":"db-1"},{"statuscode":1,"sender":"db-2"}]`, "--targets -"},
+		{mcoFlags{method: "stdin"}, `{"statuscode":0,"sender":"web-1","data":{}}` + "\n" +
+			`[{"statuscode":0,"sender":"db-1"},{"statuscode":1,"sender":"db-2"}]`, "--targets -"},
 		{mcoFlags{file: "testdata/mconodes"}, "", "--targets @testdata/mconodes"},
 		{mcoFlags{method: "flatfile", options: []string{"a=b", "file=testdata/mconodes"}}, "", "--targets @testdata/mconodes"},
 	} {

@@ -192,8 +192,9 @@ func packageWords(_ *cobra.Command, args []string) error {
 		return nil
 	case len(args) == 1:
 		return usageError{&fault.Error{
-			Kind: fault.Invalid, Detail: fmt.Sprintf("%.40q needs a package, or is none of %s; usage: tutti mco package NAME ACTION", args[0], alternatives(packagesActions)),
-			Hint: fault.DidYouMean(args[0], packagesActions),
+			Kind:   fault.Invalid,
+			Detail: fmt.Sprintf("%.40q needs a package, or is none of %s; usage: tutti mco package NAME ACTION", args[0], alternatives(packagesActions)),
+			Hint:   fault.DidYouMean(args[0], packagesActions),
 		}}
 	}
 	return usageError{fault.New(fault.Invalid, "which package and action? usage: tutti mco package NAME ACTION")}

@@ -122,7 +122,9 @@ something is a job, which is waited for.
 // agentAndAction takes an agent, an action and pairs.
 func agentAndAction(_ *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return usageError{&fault.Error{Kind: fault.Invalid, Detail: "which agent and action? usage: tutti mco rpc AGENT ACTION [NAME=VALUE]...", Hint: "tutti action list"}}
+		return usageError{
+			&fault.Error{Kind: fault.Invalid, Detail: "which agent and action? usage: tutti mco rpc AGENT ACTION [NAME=VALUE]...", Hint: "tutti action list"},
+		}
 	}
 	for _, pair := range args[2:] {
 		if !strings.Contains(pair, "=") {

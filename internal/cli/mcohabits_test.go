@@ -22,7 +22,9 @@ func habitServer(t *testing.T) *jobServer {
 	t.Helper()
 	s := newJobServer(t)
 	s.modules = map[string]api.ActionModule{}
-	for name, file := range map[string]string{"rpcutil": "self/*.json", "service": "service/*.json", "package": "packages/*.json", "puppet": "puppet/*.json", "filemgr": "filemgr/*.json"} {
+	for name, file := range map[string]string{
+		"rpcutil": "self/*.json", "service": "service/*.json", "package": "packages/*.json", "puppet": "puppet/*.json", "filemgr": "filemgr/*.json",
+	} {
 		files, err := filepath.Glob("../agent/builtin/" + file)
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%s: %v, %v", file, files, err)

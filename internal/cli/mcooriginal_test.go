@@ -55,9 +55,11 @@ func TestLayoutsAreTheOriginals(t *testing.T) {
 	for _, verbosely := range []bool{false, true} {
 		p := &mcoAnswers{
 			module: "disk", results: results, took: 412080 * time.Microsecond, began: time.Unix(1700000000, 0), verbosely: verbosely,
-			found:  discovery{nodes: make([]string, 7), took: 100 * time.Millisecond},
-			action: action.Action{Name: "usage", Display: action.Always, Aggregates: []action.Aggregate{{Function: action.Average, Field: "percent", Format: "mean %.1f"}}},
-			all:    answers,
+			found: discovery{nodes: make([]string, 7), took: 100 * time.Millisecond},
+			action: action.Action{
+				Name: "usage", Display: action.Always, Aggregates: []action.Aggregate{{Function: action.Average, Field: "percent", Format: "mean %.1f"}},
+			},
+			all: answers,
 		}
 		type sent struct {
 			Sender     string          `json:"sender"`

@@ -27,7 +27,8 @@ type mcoPuppetInput struct {
 var puppetVerbs = []string{"status", "count", "summary", "enable", "disable", "runonce", "runall", "resource"}
 
 var mcoPuppet = verb[mcoPuppetInput]{
-	use: "puppet status|count|summary|enable|disable|runonce|runall|resource [REASON|N|TYPE NAME PROPERTY=VALUE...]", short: "See, hold and run Puppet's agents, as mco puppet", prints: silent,
+	use:   "puppet status|count|summary|enable|disable|runonce|runall|resource [REASON|N|TYPE NAME PROPERTY=VALUE...]",
+	short: "See, hold and run Puppet's agents, as mco puppet", prints: silent,
 	args: puppetWords,
 	long: `See, hold and run Puppet's agents: status, count and summary read; disable takes a REASON; runonce runs all of them now; runall N runs at
 most N at a time, those that are disabled left out; resource TYPE NAME PROPERTY=VALUE... has one resource be so, where the node's owner allows its type. runonce and runall wait until the runs have ended.

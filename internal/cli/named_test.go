@@ -38,11 +38,13 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		{"action new disk --lang sh --dir " + here("there"), "cannot write the module: " + here("there") + ": not a directory; name a directory"},
 		{"audit verify " + here("nofile") + " --ca-file " + here("there"), "whose log is it?"},
 		{"audit verify " + here("nofile") + " --ca-file " + here("key"), "cannot read the export: " + missing},
-		{"audit verify --ca-file " + here("nofile"), "cannot read the file: " + here("nofile") + ": no such file or directory; name a file that you may read with --ca-file"},
+		{"audit verify --ca-file " + here("nofile"), "cannot read the file: " + here("nofile") +
+			": no such file or directory; name a file that you may read with --ca-file"},
 		{"code source add x git@host:x --key-file " + here("nofile"), "cannot read the private key: " + missing},
 		{"backup create " + here("b") + " --data " + dir + " --recipients-file " + here("nofile"), "cannot read the public keys: " + missing},
 		{"backup create " + here("b") + " --data " + dir + " --passphrase-file " + here("nofile"), "cannot read the passphrase: " + missing},
-		{"backup create " + here("b") + " --data " + dir + " --passphrase-file /dev/zero", "the first line of /dev/zero has more than 4096 bytes; it must be the passphrase: is it the right file?"},
+		{"backup create " + here("b") + " --data " + dir +
+			" --passphrase-file /dev/zero", "the first line of /dev/zero has more than 4096 bytes; it must be the passphrase: is it the right file?"},
 		{"node list --ca-file /dev/zero", "cannot read the file: /dev/zero: it has more than 1048576 bytes; name a file that you may read with --ca-file"},
 		{"node list --token-file /dev/zero", "cannot read the file: /dev/zero: it has more than 1048576 bytes; name a file that you may read with --token-file"},
 		{"server --config /dev/zero", "configuration file /dev/zero: it has more than 1048576 bytes; is it the right file?"},

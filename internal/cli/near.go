@@ -30,7 +30,8 @@ var otherWords = map[string]string{"ls": "list", "rm": "delete", "get": "show", 
 
 // otherFlags are what other tools call a flag.
 var otherFlags = map[string]string{
-	"--async": "--no-wait", "--background": "--no-wait", "--detach": "--no-wait", "--env": "--environment", "--filter": "--where", "--format": "--output", "--json": "--output json",
+	"--async": "--no-wait", "--background": "--no-wait", "--detach": "--no-wait", "--env": "--environment", "--filter": "--where", "--format": "--output",
+	"--json": "--output json",
 }
 
 // wrongFlag adds to an error about flags which one may be meant.
@@ -218,7 +219,8 @@ func (c *call) oneNeeded() error {
 	}
 	last := len(names) - 1
 	return usageError{&fault.Error{
-		Kind: fault.Invalid, Detail: "what is to change? Give " + strings.Join(names[:last], ", ") + " or " + names[last], Hint: "see `" + c.cmd.CommandPath() + " --help`",
+		Kind: fault.Invalid, Detail: "what is to change? Give " + strings.Join(names[:last], ", ") + " or " + names[last],
+		Hint: "see `" + c.cmd.CommandPath() + " --help`",
 	}}
 }
 

@@ -43,8 +43,10 @@ leaves them out.`,
 		f.StringVar(&in.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
 		f.StringVarP(&in.Environment, "environment", "e", "", "only nodes of this environment")
-		f.StringVar(&in.Version, "version", "", "only nodes that may have a catalog of this version of the environment's code, as tutti code spread counts them; none: no catalog")
-		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none; failed also where the newest catalog does not compile")
+		f.StringVar(&in.Version, "version", "",
+			"only nodes that may have a catalog of this version of the environment's code, as tutti code spread counts them; none: no catalog")
+		f.StringVar(&in.Status, "status", "",
+			"only nodes whose last run was failed, changed or unchanged, or none; failed also where the newest catalog does not compile")
 		f.StringVar(&in.State, "state", "", "only nodes whose last run was failed, corrective, changed, pending, unchanged or none; commas join several")
 		f.StringVar(&in.Order, "order", "", "order: name, reported (the longest ago first) or state (the worst first); -reported and the like turn it round")
 		connection := func(flag, word, usage string) {

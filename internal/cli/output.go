@@ -123,7 +123,8 @@ func (c *call) look(ctx context.Context, run func(context.Context, *call) error,
 		c.hint("%s", explain(err))
 		err = nil
 	case c.system.Width > 0 && c.system.Getenv("TERM") != "dumb":
-		_, err = fmt.Fprintf(c.system.Out, "\x1b[H\x1b[2JEvery %s: %s   %s\n\n%s", print.Duration(c.printing.watch), c.cmd.CommandPath(), time.Now().Format(time.TimeOnly), text)
+		_, err = fmt.Fprintf(c.system.Out, "\x1b[H\x1b[2JEvery %s: %s   %s\n\n%s", print.Duration(c.printing.watch), c.cmd.CommandPath(),
+			time.Now().Format(time.TimeOnly), text)
 	default:
 		_, err = c.system.Out.Write(text)
 	}

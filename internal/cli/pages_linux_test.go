@@ -92,7 +92,9 @@ func wrongCommand(cmd *cobra.Command, words []string, rest string) string {
 	before, _, _ := strings.Cut(rest+" ", " -- ")
 	for _, flag := range flagInLine.FindAllStringSubmatch(outsideQuotes(before), -1) {
 		name := strings.TrimLeft(flag[1], "-")
-		theirs := slices.ContainsFunc(theirs[strings.TrimPrefix(cmd.CommandPath(), "tutti ")], func(f theirFlag) bool { return !f.linked && slices.Contains(f.names, flag[1]) })
+		theirs := slices.ContainsFunc(theirs[strings.TrimPrefix(cmd.CommandPath(), "tutti ")], func(f theirFlag) bool {
+			return !f.linked && slices.Contains(f.names, flag[1])
+		})
 		ours := strings.HasPrefix(flag[1], "--") && flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil
 		if theirs || ours || name == "help" || name == "version" {
 			continue
@@ -117,7 +119,9 @@ func TestPagesNameSettingsThatExist(t *testing.T) {
 	// what else is written so: Puppet's own, PuppetDB's, and figures
 	others := regexp.MustCompile(`^(tutti_|certificate_|file_|static_file|dns_alt|node_terminus|external_nodes|soft_write|command_broadcast|server_urls|puppetdb_query|puppet_gem|fact_paths|free_bytes|read_only|environment_classes|environment_timeout|config_version|static_catalogs|csr_attributes|ca_ttl|strict_variables|code_id|catalog_uuid|transaction_uuid|request_id|corrective_change|custom_attributes|new_environment|similar_environments)`)
 	named, all := 0, documents(t)
-	for _, page := range []string{"install.md", "enrol.md", "operate.md", "code.md", "from-puppet-server.md", "from-puppetdb.md", "compile-cell.md", "limits.md", "glossary.md"} {
+	for _, page := range []string{
+		"install.md", "enrol.md", "operate.md", "code.md", "from-puppet-server.md", "from-puppetdb.md", "compile-cell.md", "limits.md", "glossary.md",
+	} {
 		for _, span := range inBackticks.FindAllStringSubmatch(all[page], -1) {
 			found := aSetting.FindStringSubmatch(span[1])
 			if found == nil || others.MatchString(found[1]) {

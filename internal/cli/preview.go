@@ -16,7 +16,9 @@ import (
 
 var previewCommand = asking{noun{
 	use: "preview", short: "See what code would change on every node before it is theirs",
-	verbs: []declared{previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewWarnings, previewList, previewAck, previewComment, previewCancel, previewNoise},
+	verbs: []declared{
+		previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewWarnings, previewList, previewAck, previewComment, previewCancel, previewNoise,
+	},
 }}
 
 // previewExits is what the help of the commands that print a preview says of exit codes.

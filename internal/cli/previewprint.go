@@ -89,7 +89,10 @@ func printPreview(ctx context.Context, a *app, client *api.Client, id string, ho
 	case err != nil:
 		return err
 	case report.Counts["failed"] > 0:
-		return jobOutcome{code: exitSomeFailed, text: fmt.Sprintf("the code does not compile for %s of %d; see: tutti preview nodes %s --state failed", fault.Count(report.Counts["failed"], "node"), report.Nodes, id)}
+		return jobOutcome{
+			code: exitSomeFailed, text: fmt.Sprintf("the code does not compile for %s of %d; see: tutti preview nodes %s --state failed",
+				fault.Count(report.Counts["failed"], "node"), report.Nodes, id),
+		}
 	case how.exitCode && changes > 0:
 		return errDiffers
 	}
@@ -122,7 +125,8 @@ func byEngine(p api.Preview) string {
 
 func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Preview %s  %s %s%s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), byEngine(r.Preview), r.State, fault.Count(r.Nodes, "node"), standingText(r.Preview))
+	fmt.Fprintf(&text, "Preview %s  %s %s%s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), byEngine(r.Preview), r.State, fault.Count(r.Nodes, "node"),
+		standingText(r.Preview))
 	for _, u := range r.Unseen {
 		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), fault.Count(u.Nodes, "node"))
 	}
@@ -201,7 +205,8 @@ func previewMarkdown(to print.Printer, r api.PreviewReport, how previewPrinting)
 	var text strings.Builder
 	fmt.Fprintf(&text, "**Preview %s** of %s %s%s: ", r.ID, r.Environment, short(r.Version), byEngine(r.Preview))
 	f := api.FleetDifference{
-		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
+		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"],
+		Same: r.Counts["same"] + r.Counts["reordered"],
 	}
 	r.Changes = how.quieter(r.Changes)
 	f.Groups = groupsOf(r)

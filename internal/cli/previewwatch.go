@@ -45,7 +45,9 @@ const (
 // awaitPreview follows a preview until it has ended, and tells how it goes.
 func awaitPreview(ctx context.Context, a *app, client *api.Client, id string) error {
 	w := previewWaiter{app: a, told: time.Now(), named: map[string]bool{}}
-	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() { a.hint("connected again") })
+	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() {
+		a.hint("connected again")
+	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		a.hint("The preview goes on. Come back with: tutti preview watch %s", id)
 	}

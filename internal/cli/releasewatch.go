@@ -15,7 +15,8 @@ import (
 
 var releaseWatch = verb[api.Nothing]{
 	use: "watch RELEASE", short: "Follow a release until it has ended, or waits for somebody",
-	long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
+	long: "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" +
+		releaseExits,
 	example: "  tutti release watch 7",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		client, err := c.client()

@@ -105,7 +105,9 @@ func knownType(ctx context.Context, a *app, kind string) error {
 func oneOrTwo(first, second string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < 1 || len(args) > 2 {
-			return usageError{fault.New(fault.Invalid, "it takes %s, and perhaps %s; %s given; usage: %s", first, second, fault.Are(len(args), "argument"), cmd.UseLine())}
+			return usageError{
+				fault.New(fault.Invalid, "it takes %s, and perhaps %s; %s given; usage: %s", first, second, fault.Are(len(args), "argument"), cmd.UseLine()),
+			}
 		}
 		return nil
 	}

@@ -265,7 +265,8 @@ func (l *liveResources) printComparisons(comparisons []variants.Comparison) erro
 			all[i] = liveComparison{ResourceComparison: one.ForAPI(l.kind, false)}
 			all[i].besides = l.besides(one.Title, nil)
 		}
-		return print.List(l.printer(), all, withBesides(comparisonTable(), l.in, func(c liveComparison) (api.ResourceComparison, besides) { return c.ResourceComparison, c.besides }))
+		return print.List(l.printer(), all,
+			withBesides(comparisonTable(), l.in, func(c liveComparison) (api.ResourceComparison, besides) { return c.ResourceComparison, c.besides }))
 	}
 	var one api.ResourceComparison
 	var all []liveVariant
@@ -276,7 +277,8 @@ func (l *liveResources) printComparisons(comparisons []variants.Comparison) erro
 	for _, v := range one.Variants {
 		all = append(all, liveVariant{v, l.besides(l.title, v.Parameters)})
 	}
-	return print.List(l.printer(), all, withBesides(variantTable(one.Differing), l.in, func(v liveVariant) (api.ResourceVariant, besides) { return v.ResourceVariant, v.besides }))
+	return print.List(l.printer(), all,
+		withBesides(variantTable(one.Differing), l.in, func(v liveVariant) (api.ResourceVariant, besides) { return v.ResourceVariant, v.besides }))
 }
 
 // besides is what catalogs and reports say of a resource.
@@ -413,7 +415,9 @@ func (d *drift) readCatalogs(ctx context.Context, client *api.Client, title stri
 	if len(d.live) == 0 {
 		return nil
 	}
-	q := &pql.Query{Entity: "resources", Where: pql.And{Terms: d.ofNodes(named(d.kind, title))}, Columns: []pql.Column{column("certname"), column("title"), column("parameters")}}
+	q := &pql.Query{
+		Entity: "resources", Where: pql.And{Terms: d.ofNodes(named(d.kind, title))}, Columns: []pql.Column{column("certname"), column("title"), column("parameters")},
+	}
 	return client.Rows(ctx, api.QueryRequest{Query: q.AST()}, func(api.QueryAnswer) error { return nil }, func(text json.RawMessage) error {
 		var row struct {
 			Certname fleet.Certname `json:"certname"`

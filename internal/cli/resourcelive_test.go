@@ -67,20 +67,27 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 		return api.ActionAnswer{Node: node, State: "ok", Data: json.RawMessage(`{"type":"Service","title":"ssh","parameters":` + parameters + `}`)}
 	}
 	found := liveServer(t, []api.ActionAnswer{
-		one("b", `{"ensure":"stopped","enable":"true","mtime":"1"}`), one("a", `{"enable":"true","ensure":"running"}`), one("c", `{"mtime":"2","enable":"true","ensure":"stopped"}`),
+		one("b", `{"ensure":"stopped","enable":"true","mtime":"1"}`), one("a", `{"enable":"true","ensure":"running"}`),
+		one("c", `{"mtime":"2","enable":"true","ensure":"stopped"}`),
 		{Node: "d", State: "offline"},
 	}, []map[string]any{
 		{"certname": "a", "title": "ssh", "parameters": map[string]any{"ensure": "running", "enable": true}},
 		{"certname": "b", "title": "ssh", "parameters": map[string]any{"ensure": "running", "require": "Package[ssh]"}},
 		{"certname": "c", "title": "ssh", "parameters": map[string]any{"ensure": "running"}},
 		{"certname": "d", "title": "ssh", "parameters": map[string]any{"ensure": "running"}},
-	}, map[string]any{"certname": "b", "resource_title": "ssh", "property": "ensure", "status": "success", "old_value": "stopped", "new_value": "running", "corrective_change": true},
-		map[string]any{"certname": "d", "resource_title": "ssh", "status": "failure"}, map[string]any{"certname": "b", "resource_title": "other", "status": "failure"})
+	},
+		map[string]any{
+			"certname": "b", "resource_title": "ssh", "property": "ensure", "status": "success", "old_value": "stopped", "new_value": "running",
+			"corrective_change": true,
+		},
+		map[string]any{"certname": "d", "resource_title": "ssh", "status": "failure"},
+		map[string]any{"certname": "b", "resource_title": "other", "status": "failure"})
 	row := func(title, color string) string {
 		return `{"type":"Lamp","title":"` + title + `","parameters":{"color":"` + color + `"}}`
 	}
 	listed := liveServer(t, []api.ActionAnswer{
-		{Node: "a", State: "ok", Data: json.RawMessage(`{"result":[` + row("hall", "red") + `,` + row("attic", "blue") + `],"total":9,"cut":true,"problems":["led: no current"]}`)},
+		{Node: "a", State: "ok", Data: json.RawMessage(`{"result":[` + row("hall", "red") + `,` + row("attic", "blue") +
+			`],"total":9,"cut":true,"problems":["led: no current"]}`)},
 		{Node: "b", State: "ok", Data: json.RawMessage(`{"result":[` + row("hall", "green") + `],"total":1,"cut":false,"problems":[]}`)},
 	}, []map[string]any{{"certname": "b", "title": "hall", "parameters": map[string]any{"color": "red"}}})
 	for _, c := range []struct {
@@ -113,7 +120,8 @@ func TestLiveResourcesAreComparedWithEachOtherAndWithCatalogs(t *testing.T) {
 		{found, "service ssh --all --as-manifest --variant 3", exitUsage, "", "--variant 3: of Service[ssh] there are 2"},
 		{
 			listed, "lamp --all --with-catalog -o csv", exitDone,
-			"title,variants,nodes,differing,drift\nhall,2,2,color,\"color: catalog says red, node says green on 1 node\"\nattic,1,1,,\n", "1 node has more of them than could be listed",
+			"title,variants,nodes,differing,drift\nhall,2,2,color,\"color: catalog says red, node says green on 1 node\"\nattic,1,1,,\n",
+			"1 node has more of them than could be listed",
 		},
 		{listed, "lamp --all -o name", exitDone, "hall\nattic\n", "a: led: no current"},
 		{listed, "lamp --all --as-manifest", exitDone, "lamp { 'attic':\n  color => 'blue',\n}\nlamp { 'hall':\n  color => 'green',\n}\n", ""},

@@ -140,13 +140,15 @@ func (d *drift) reported(title string, parameters json.RawMessage) []liveReport 
 		all[i].Examples = all[i].Examples[:min(len(all[i].Examples), 5)]
 	}
 	slices.SortFunc(all, func(a, b liveReport) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(b.Property, a.Property), cmp.Compare(a.Status, b.Status), cmp.Compare(string(a.New), string(b.New)), cmp.Compare(string(a.Old), string(b.Old)))
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(b.Property, a.Property), cmp.Compare(a.Status, b.Status), cmp.Compare(string(a.New), string(b.New)),
+			cmp.Compare(string(a.Old), string(b.Old)))
 	})
 	return all
 }
 
 func (r liveReport) same(other liveReport) bool {
-	return r.Status == other.Status && r.Property == other.Property && string(r.Old) == string(other.Old) && string(r.New) == string(other.New) && r.Corrective == other.Corrective
+	return r.Status == other.Status && r.Property == other.Property && string(r.Old) == string(other.Old) && string(r.New) == string(other.New) &&
+		r.Corrective == other.Corrective
 }
 
 // reportText is a cell of the table.

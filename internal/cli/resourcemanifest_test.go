@@ -26,14 +26,17 @@ var manifests = []struct{ kind, title, parameters, want string }{
   # content: only the checksum is known: {sha256}98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4
 }
 `},
-	{"User", "ann", `{"groups":["a","b"],"password":"[redacted]","comment":"$x \"${y}\" \\ 'z'","shell":"a\nb$c\"\\\u001b[31m\u202e","x":null,"uid":-1}`, `user { 'ann':
+	{
+		"User", "ann", `{"groups":["a","b"],"password":"[redacted]","comment":"$x \"${y}\" \\ 'z'","shell":"a\nb$c\"\\\u001b[31m\u202e","x":null,"uid":-1}`,
+		`user { 'ann':
   comment => '$x "${y}" \\ \'z\'',
   groups  => ['a', 'b'],
   shell   => "a\nb\$c\"\\\u{1B}[31m\u{202E}",
   uid     => -1,
   # password: secret, the node does not show it
 }
-`},
+`,
+	},
 	{"Apache::Vhost", "v", `{"a":{"k'":[true,{}],"b":[]},"n":1e+20,"f":1.5,"big":99999999999999999999,"bad } exec { 'rm':\n":"x"}`, `apache::vhost { 'v':
   a   => { 'b' => [], 'k\'' => [true, {}] },
   big => '99999999999999999999',
@@ -86,7 +89,9 @@ func TestPuppetReadsTheCode(t *testing.T) {
 
 	const meant = "a\tb\nc\r \x1b$x ${y} \"q\" 'p' \\ \\n é \u202e"
 	values := filepath.Join(dir, "value.pp")
-	if err := os.WriteFile(values, []byte("file { '"+dir+"/plain': content => "+inPuppetQuotes(meant)+", }\nfile { '"+dir+"/single': content => "+inPuppetQuotes(`\'$x ${y} "\\n`)+", }\n"), 0o600); err != nil {
+	manifest := "file { '" + dir + "/plain': content => " + inPuppetQuotes(meant) + ", }\n" +
+		"file { '" + dir + "/single': content => " + inPuppetQuotes(`\'$x ${y} "\\n`) + ", }\n"
+	if err := os.WriteFile(values, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	puppet("apply", values)

@@ -32,7 +32,8 @@ func parseGrant(text string) (fleet.Grant, error) {
 		scope, rest, _ = strings.Cut(rest, " ")
 		key, names, _ := strings.Cut(scope, "=")
 		if names == "" {
-			return grant, usageError{fmt.Errorf("--grant %q: %q is no scope; write environments=A,B or tasks=A,B or actions=M.A,M.B or, at the end, nodes=CONDITION", text, scope)}
+			return grant,
+				usageError{fmt.Errorf("--grant %q: %q is no scope; write environments=A,B or tasks=A,B or actions=M.A,M.B or, at the end, nodes=CONDITION", text, scope)}
 		}
 		switch key {
 		case "environments":

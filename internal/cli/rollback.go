@@ -91,7 +91,8 @@ func printWayBack(a *app, p api.ReleaseReport, dry, order bool) error {
 		}
 	}
 	if v := p.Vanishing; v != nil && v.Resources > 0 {
-		a.hint("Warning: %s on %s vanish from the catalog but stay on disk (%d different ones)", fault.Count(v.Resources, "resource"), fault.Count(v.Nodes, "node"), v.Distinct)
+		a.hint("Warning: %s on %s vanish from the catalog but stay on disk (%d different ones)", fault.Count(v.Resources, "resource"),
+			fault.Count(v.Nodes, "node"), v.Distinct)
 	}
 	return nil
 }

@@ -151,9 +151,10 @@ func strictly(root *cobra.Command) {
 // commands are what every operating system has.
 var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
-	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand, puppetCommand, mcoCommand,
-	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
-	auditCommand, clusterCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
+	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand, actionCommand,
+	puppetCommand, mcoCommand,
+	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, accessCommand, whoamiCommand, tokenCommand,
+	userCommand, roleCommand, auditCommand, clusterCommand, consoleCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }
 
 // noVerb refuses what is none of a command's commands.

@@ -48,7 +48,8 @@ func notRunnable(path string, begin []byte) string {
 	case !bytes.HasPrefix(begin, []byte("#!")):
 		return "it has no first line that names its interpreter, such as #!/bin/sh or #!/usr/bin/env python3; add one"
 	case bytes.HasSuffix(line, []byte("\r")):
-		return "its lines end as on Windows, so that its interpreter would be " + strings.TrimSpace(string(line[2:])) + " with a carriage return; convert it, such as with dos2unix"
+		return "its lines end as on Windows, so that its interpreter would be " + strings.TrimSpace(string(line[2:])) +
+			" with a carriage return; convert it, such as with dos2unix"
 	case len(bytes.TrimSpace(line[2:])) == 0:
 		return "its first line is #! without an interpreter; write one, such as #!/bin/sh"
 	}

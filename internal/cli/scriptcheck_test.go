@@ -37,7 +37,8 @@ func TestAScriptWithoutAnInterpreterIsNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	code := Run(t.Context(), []string{"script", "run", script, "--all", "--server", "https://localhost:1", "--token-file", "/dev/null"}, System{Out: &out, Err: &out})
+	code := Run(t.Context(), []string{"script", "run", script, "--all", "--server", "https://localhost:1", "--token-file", "/dev/null"},
+		System{Out: &out, Err: &out})
 	if want := script + " cannot be run: it has no first line that names its interpreter, such as #!/bin/sh or #!/usr/bin/env python3; add one. Nothing was sent"; code != exitUsage || !strings.Contains(out.String(), want) {
 		t.Errorf("exit code %d, %q", code, &out)
 	}

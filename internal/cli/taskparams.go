@@ -187,7 +187,8 @@ func (g taskParams) sensitive(secret secretParams) error {
 		return nil
 	}
 	return usageError{fault.New(fault.Invalid, "%s of %s must not be given on the command line, where others can see it: give it at a prompt (--ask %s), "+
-		"from the environment (--env %s=VARIABLE), in a file (--params @FILE) or on standard input (--params -)", strings.Join(names, ", "), secret.of, names[0], names[0])}
+		"from the environment (--env %s=VARIABLE), in a file (--params @FILE) or on standard input (--params -)", strings.Join(names, ", "),
+		secret.of, names[0], names[0])}
 }
 
 // json is the object of the values.

@@ -123,7 +123,9 @@ func printVersions(to print.Printer, v versions) error {
 		{"Platform", v.Platform},
 	}
 	if v.Server != nil {
-		rows = append(rows, []string{"Server", v.ServerAddress}, []string{"Server version", v.Server.String()}, []string{"Server date", cmp.Or(v.Server.Date, "not known")})
+		rows = append(rows, []string{"Server", v.ServerAddress}, []string{"Server version", v.Server.String()}, []string{
+			"Server date", cmp.Or(v.Server.Date, "not known"),
+		})
 	}
 	if err := to.Rows(nil, rows); err != nil {
 		return err

@@ -25,9 +25,11 @@ func TestWordsForRuns(t *testing.T) {
 		"locked by failed logins; tutti user edit ann --unlock ends it at once": userState(api.User{Name: "ann", State: "locked"}),
 		"changed, certificate revoked":                                          nodeStatus(api.Node{Status: "changed", Certificate: "revoked"}),
 		"no report":                                                             nodeStatus(api.Node{CatalogAt: new(time.Time)}),
-		"unchanged, 2 would change":                                             reportStatus(api.Report{Status: "unchanged", Noop: true, NoopPending: true, Counts: api.ReportCounts{Noop: 2}}),
-		"changed, 2 would change":                                               reportStatus(api.Report{Status: "changed", NoopPending: true, Counts: api.ReportCounts{Noop: 2}}),
-		"unchanged, noop ":                                                      reportStatus(api.Report{Status: "unchanged", Noop: true}) + " ",
+		"unchanged, 2 would change": reportStatus(api.Report{
+			Status: "unchanged", Noop: true, NoopPending: true, Counts: api.ReportCounts{Noop: 2},
+		}),
+		"changed, 2 would change": reportStatus(api.Report{Status: "changed", NoopPending: true, Counts: api.ReportCounts{Noop: 2}}),
+		"unchanged, noop ":        reportStatus(api.Report{Status: "unchanged", Noop: true}) + " ",
 		"web-1: unchanged, 3 would change": runLine(api.JobRun{
 			Node: "web-1", State: "succeeded", Reason: "Puppet ran", Puppet: &api.JobRunPuppet{Status: "unchanged", Pending: 3},
 		}),
@@ -45,9 +47,10 @@ func TestWordsForRuns(t *testing.T) {
 		"unchanged, 2 would change, never":      lastRunText(agent.ScheduledRun{Status: "unchanged", Pending: 2}, time.Time{}),
 		"not done, never: locked":               lastRunText(agent.ScheduledRun{Status: "not done", Detail: "locked"}, time.Time{}),
 		"every 30m, next due now (retry)":       scheduleText(agent.Runs{Scheduled: true, Interval: "30m", Next: new(dueAt), Why: "retry"}, dueAt.Add(3*time.Second)),
-		"every 30m, next in 1m30s (scheduled)":  scheduleText(agent.Runs{Scheduled: true, Interval: "30m", Next: new(dueAt.Add(90 * time.Second)), Why: "scheduled"}, dueAt),
-		"every 30m, one is running":             scheduleText(agent.Runs{Scheduled: true, Interval: "30m", Next: new(dueAt), Running: true}, dueAt),
-		"not submitted yet, next due now":       factsRows(agent.FactsStatus{Interval: "5m", Next: new(dueAt)}, dueAt.Add(time.Second))[0][1],
+		"every 30m, next in 1m30s (scheduled)": scheduleText(agent.Runs{Scheduled: true, Interval: "30m", Next: new(dueAt.Add(90 * time.Second)), Why: "scheduled"},
+			dueAt),
+		"every 30m, one is running":       scheduleText(agent.Runs{Scheduled: true, Interval: "30m", Next: new(dueAt), Running: true}, dueAt),
+		"not submitted yet, next due now": factsRows(agent.FactsStatus{Interval: "5m", Next: new(dueAt)}, dueAt.Add(time.Second))[0][1],
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -76,7 +76,8 @@ func (b *builder) unplain(ctx context.Context, root, name, p string) error {
 	}
 	if b.opt.FollowLinks {
 		if err != nil {
-			return fault.Wrap(fault.Invalid, err, "the link %s cannot be followed: it leads to %s, and that cannot be read; remove the link, or mend where it leads", name, target)
+			return fault.Wrap(fault.Invalid, err, "the link %s cannot be followed: it leads to %s, and that cannot be read; remove the link, or mend where it leads",
+				name, target)
 		}
 		return b.follow(ctx, name, link, info)
 	}
@@ -98,7 +99,8 @@ func (b *builder) follow(ctx context.Context, name string, link LinkOut, info fs
 		defer func() { b.within = b.within[:len(b.within)-1] }()
 		for _, dir := range b.within {
 			if isWithin(dir, link.Real) {
-				return fault.New(fault.Invalid, "the link %s cannot be followed: it leads to %s, which holds the link itself, so there would be no end; remove the link", name, link.Real)
+				return fault.New(fault.Invalid, "the link %s cannot be followed: it leads to %s, which holds the link itself, so there would be no end; remove the link",
+					name, link.Real)
 			}
 		}
 		if err := b.walk(ctx, link.Real, link.Path); err != nil {

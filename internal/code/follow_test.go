@@ -112,15 +112,17 @@ func TestFollowingHasAnEnd(t *testing.T) {
 		opt   code.BuildOptions
 		names string
 	}{
-		"above itself":         {files: map[string]string{"env/modules/up@": "../.."}, names: "holds the link itself"},
-		"the root":             {files: map[string]string{"env/root@": "/"}, names: "holds the link itself"},
-		"there and back":       {files: map[string]string{"env/x@": "../one", "one/y@": "../two", "two/z@": "../one"}, names: "holds the link itself"},
-		"back to the start":    {files: map[string]string{"env/x@": "../one", "one/y@": "../env"}, names: "holds the link itself"},
-		"to nothing":           {files: map[string]string{"env/x@": "../none"}, names: "leads to ../none, and that cannot be read"},
-		"to itself":            {files: map[string]string{"env/x@": "../y", "y@": "env/x"}, names: "cannot be followed"},
-		"no file":              {files: map[string]string{"env/x@": "/dev/null"}, names: "neither a file, a directory nor a link"},
-		"more than is allowed": {files: map[string]string{"env/x@": "../one", "one/a": "", "one/b": "", "one/c": ""}, opt: code.BuildOptions{MaxFiles: 2}, names: "more than 2 files"},
-		"larger than allowed":  {files: map[string]string{"env/x@": "../big", "big": "12345"}, opt: code.BuildOptions{MaxFileBytes: 4}, names: "5 bytes"},
+		"above itself":      {files: map[string]string{"env/modules/up@": "../.."}, names: "holds the link itself"},
+		"the root":          {files: map[string]string{"env/root@": "/"}, names: "holds the link itself"},
+		"there and back":    {files: map[string]string{"env/x@": "../one", "one/y@": "../two", "two/z@": "../one"}, names: "holds the link itself"},
+		"back to the start": {files: map[string]string{"env/x@": "../one", "one/y@": "../env"}, names: "holds the link itself"},
+		"to nothing":        {files: map[string]string{"env/x@": "../none"}, names: "leads to ../none, and that cannot be read"},
+		"to itself":         {files: map[string]string{"env/x@": "../y", "y@": "env/x"}, names: "cannot be followed"},
+		"no file":           {files: map[string]string{"env/x@": "/dev/null"}, names: "neither a file, a directory nor a link"},
+		"more than is allowed": {
+			files: map[string]string{"env/x@": "../one", "one/a": "", "one/b": "", "one/c": ""}, opt: code.BuildOptions{MaxFiles: 2}, names: "more than 2 files",
+		},
+		"larger than allowed": {files: map[string]string{"env/x@": "../big", "big": "12345"}, opt: code.BuildOptions{MaxFileBytes: 4}, names: "5 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

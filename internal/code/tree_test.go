@@ -248,7 +248,9 @@ func TestInlineLeavesOthersAlone(t *testing.T) {
 func TestInlineRefuses(t *testing.T) {
 	t.Parallel()
 	_, tree := sampleEnvironment(t)
-	for _, catalog := range []string{``, `[]`, `{"resources":1}`, `{"resources":[]} x`, `{`, `{"resources":[{"type":"File","title":"x","parameters":["puppet:"]}]}`} {
+	for _, catalog := range []string{
+		``, `[]`, `{"resources":1}`, `{"resources":[]} x`, `{`, `{"resources":[{"type":"File","title":"x","parameters":["puppet:"]}]}`,
+	} {
 		if _, err := code.Inline(t.Context(), tree, []byte(catalog), []string{"md5"}); fault.Of(err) != fault.Invalid {
 			t.Errorf("%s: got %v, want Invalid", catalog, err)
 		}

@@ -227,7 +227,9 @@ func TestWhatTheCompilerWarnsOfIsSaid(t *testing.T) {
 	w.compiler.PlayFor("a1", gives(site, fresh, old, staged, compile.Log{Level: "notice", Message: "n"}))
 	w.compiler.PlayFor("b1", gives(site, fresh, odd))
 	w.compiler.PlayFor("c1", func(context.Context, compile.Order) (compile.Outcome, error) {
-		return compile.Outcome{}, &compile.Error{Cause: compile.CauseCode, Message: "no", File: "c.pp", Line: 1, Logs: []compile.Log{fresh, {Level: "err", Message: "no (file: c.pp, line: 1)"}}}
+		return compile.Outcome{}, &compile.Error{
+			Cause: compile.CauseCode, Message: "no", File: "c.pp", Line: 1, Logs: []compile.Log{fresh, {Level: "err", Message: "no (file: c.pp, line: 1)"}},
+		}
 	})
 	r, err := w.deploy(codecheck.Forced, map[string]string{"manifests/site.pp": "warning Unknown variable: 'old'."})
 	w.want("warnings", r, err, false, site, "mistake c.pp:1 no [c1] 1", "warning :0 odd [b1] 1", "warning manifests/site.pp:7 Unknown variable: 'x'. [a1 b1 c1] 4",
@@ -271,7 +273,9 @@ func TestChangedFilesThatOthersReadAreCompiled(t *testing.T) {
 	w := newWorld(t)
 	w.classes = map[fleet.Certname]string{"a1": "a", "a2": "a", "a3": "a", "a4": "a", "b1": "b"}
 	hiera := "version: 5\nhierarchy:\n  - name: nodes\n    path: nodes/%{x}.yaml\n"
-	files := map[string]string{"manifests/site.pp": "1", "hiera.yaml": hiera, "modules/m/manifests/unused.pp": "1", "modules/m/metadata.json": "{}", "plans/p.pp": "1"}
+	files := map[string]string{
+		"manifests/site.pp": "1", "hiera.yaml": hiera, "modules/m/manifests/unused.pp": "1", "modules/m/metadata.json": "{}", "plans/p.pp": "1",
+	}
 	for _, n := range []string{"a1", "a2", "a3", "a4"} {
 		files["data/nodes/"+n+".yaml"] = "a: 1"
 	}
@@ -280,7 +284,9 @@ func TestChangedFilesThatOthersReadAreCompiled(t *testing.T) {
 	}
 	same := func(files ...string) *compile.Reading { return &compile.Reading{Files: files} }
 	rest := same("manifests/site.pp")
-	w.reads = map[fleet.Certname]*compile.Reading{"a1": rest, "a2": same("data/nodes/a2.yaml", "manifests/site.pp"), "a3": rest, "a4": same("data/nodes/a4.yaml"), "b1": rest}
+	w.reads = map[fleet.Certname]*compile.Reading{
+		"a1": rest, "a2": same("data/nodes/a2.yaml", "manifests/site.pp"), "a3": rest, "a4": same("data/nodes/a4.yaml"), "b1": rest,
+	}
 	for _, n := range []fleet.Certname{"a1", "a2", "a4", "b1"} {
 		w.compiler.PlayFor(n, gives(append([]string{"data/nodes/" + string(n) + ".yaml"}, "manifests/site.pp")))
 	}

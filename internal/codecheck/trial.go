@@ -97,7 +97,9 @@ func (s *Service) compile(ctx context.Context, r *Report, base Report, changed [
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case timed.Err() != nil:
-		r.Findings = append(r.Findings, Finding{Level: Warning, Message: fmt.Sprintf("not all of %s could be compiled for within %s", fault.Count(len(chosen), "node"), fault.Duration(maxTrials))})
+		r.Findings = append(r.Findings, Finding{
+			Level: Warning, Message: fmt.Sprintf("not all of %s could be compiled for within %s", fault.Count(len(chosen), "node"), fault.Duration(maxTrials)),
+		})
 	case err != nil:
 		return err
 	}

@@ -233,7 +233,8 @@ func TestAStoreThatIsAwayFailsNoCompilation(t *testing.T) {
 				defer w.start(t.Context())()
 				for began := time.Now(); time.Since(began) < 3*time.Hour; <-time.After(time.Minute) {
 					_, err := w.service.Catalog(t.Context(), w.ask("a", "t1"))
-					if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) < time.Second || !strings.Contains(fault.Detail(err), "the store does not answer; it is tried again") {
+					if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) < time.Second ||
+						!strings.Contains(fault.Detail(err), "the store does not answer; it is tried again") {
 						t.Fatalf("after %s who asks is told %v, come back in %s", time.Since(began), err, fault.RetryAfter(err))
 					}
 				}

@@ -78,7 +78,8 @@ func TestPauseStopsLeases(t *testing.T) {
 		_, err := w.service.Catalog(t.Context(), w.ask("a", "run"))
 		after := fault.RetryAfter(err)
 		if fault.Of(err) != fault.Unavailable || time.Since(asked) != 0 || after < 15*time.Second || after > 30*time.Second ||
-			!strings.Contains(fault.Detail(err), "compiling for production is paused by alice since") || !strings.Contains(fault.Detail(err), ": new disks; come back in") {
+			!strings.Contains(fault.Detail(err), "compiling for production is paused by alice since") ||
+			!strings.Contains(fault.Detail(err), ": new disks; come back in") {
 			t.Errorf("who waits is told after %s: %v, come back in %s", time.Since(asked), err, after)
 		}
 		if err := w.queue.Resume(t.Context(), production); err != nil {

@@ -28,7 +28,9 @@ func TestHoldsNamesWhatChanged(t *testing.T) {
 	reads := Reads{
 		Values:  []string{"/facts/os/family", "/facts/a~1b/~0", "/facts/gone", "/trusted/certname", "/facts/os/list"},
 		Present: []string{"/facts/up", "/facts/os/"},
-		Sources: Sources{Files: []string{"a.pp"}, Trees: []string{"lib"}, Modules: []string{"m"}, Lists: []string{"d"}, Names: []string{"n"}, Anywhere: []string{"w"}},
+		Sources: Sources{
+			Files: []string{"a.pp"}, Trees: []string{"lib"}, Modules: []string{"m"}, Lists: []string{"d"}, Names: []string{"n"}, Anywhere: []string{"w"},
+		},
 	}
 	set := readSet(was, reads)
 	tests := []struct {

@@ -111,7 +111,8 @@ func (p *Packs) pack(ctx context.Context, key packKey) (*pack, error) {
 	_, _ = w.Write(rest) // a buffer takes everything
 	_ = w.Close()
 	return &pack{
-		deflated: bytes.Clone(out.Bytes()), crc: crc32.ChecksumIEEE(rest), size: uint32(len(rest)), shift: crcShift(len(rest)), rich: catalog.Rich(rest), //nolint:gosec // gzip counts like that
+		deflated: bytes.Clone(out.Bytes()), crc: crc32.ChecksumIEEE(rest), shift: crcShift(len(rest)), rich: catalog.Rich(rest),
+		size: uint32(len(rest)), //nolint:gosec // gzip counts like that
 	}, nil
 }
 

@@ -79,7 +79,10 @@ func TestPackedIsRendered(t *testing.T) {
 		for _, more := range []string{"", `,"x":{"__ptype":"Sensitive","__pvalue":1}`} {
 			digest := s.add(t, resources, more)
 			for _, stamp := range []catalog.Stamp{
-				{}, {Static: true}, {Version: fleet.DigestOf([]byte("v")), UUID: "u-1", Static: true}, {Version: fleet.DigestOf([]byte("w")), UUID: strings.Repeat("u", 300)},
+				{},
+				{Static: true},
+				{Version: fleet.DigestOf([]byte("v")), UUID: "u-1", Static: true},
+				{Version: fleet.DigestOf([]byte("w")), UUID: strings.Repeat("u", 300)},
 			} {
 				want, err := catalog.Render(s.documents[digest], stamp)
 				if err != nil {

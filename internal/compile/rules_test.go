@@ -96,7 +96,8 @@ func TestWhatComesBack(t *testing.T) {
 				continue
 			}
 			lost := got.FactsSeq < c.FactsSeq || got.Attempts < c.Attempts || got.Priority > c.Priority || got.WantedAt.After(c.WantedAt) ||
-				c.Transaction != "" && got.Transaction == "" || len(c.Trusted) > 0 && len(got.Trusted) == 0 || c.Trouble != "" && got.Trouble == "" || got.Staged && !c.Staged
+				c.Transaction != "" && got.Transaction == "" || len(c.Trusted) > 0 && len(got.Trusted) == 0 || c.Trouble != "" && got.Trouble == "" ||
+				got.Staged && !c.Staged
 			if lost {
 				t.Fatalf("%+v became %+v", c, got)
 			}

@@ -70,7 +70,8 @@ func TestASurveySaysWhatJudgeSays(t *testing.T) {
 			for i, node := range surveyed {
 				one, _ := w.reuser.Judge(t.Context(), compile.Wish{Node: node, Environment: production, Version: version, Staged: true})
 				got := verdicts[i]
-				if got.Holds != slices.Contains(stand, node) || got.Holds != one.Holds || one.Holds && (got.From.ID != one.From.ID || got.From.Catalog != one.From.Catalog) {
+				if got.Holds != slices.Contains(stand, node) || got.Holds != one.Holds ||
+					one.Holds && (got.From.ID != one.From.ID || got.From.Catalog != one.From.Catalog) {
 					t.Errorf("%s of version %s: %+v, judged alone %+v", node, version.Short(), got, one)
 				}
 			}
@@ -83,7 +84,8 @@ func TestTouchedNodesAreThoseWhoseFilesDiffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := surveyWorld(t)
 		touched, others, err := w.reuser.Survey(w.queue.Wants, production, versionTwo).Touched(t.Context(), surveyed)
-		if err != nil || !slices.Equal(touched, []fleet.Certname{"file", "none", "stopped", "volatile"}) || !slices.Equal(others, []fleet.Certname{"answer", "fact", "same", "too"}) {
+		if err != nil || !slices.Equal(touched, []fleet.Certname{"file", "none", "stopped", "volatile"}) ||
+			!slices.Equal(others, []fleet.Certname{"answer", "fact", "same", "too"}) {
 			t.Errorf("touched %v, others %v, %v", touched, others, err)
 		}
 	})
@@ -126,7 +128,8 @@ func TestReadersSayWhichChangedFilesTheyRead(t *testing.T) {
 			t.Errorf("all: %+v, %v", all, err)
 		}
 		w.diff.changes.All = true
-		if readers, err = w.reuser.Survey(w.queue.Wants, production, versionTwo).Readers(t.Context(), surveyed[:1], false); err != nil || len(readers) != 1 || readers[0].Read != nil {
+		if readers, err = w.reuser.Survey(w.queue.Wants, production, versionTwo).Readers(t.Context(), surveyed[:1], false); err != nil || len(readers) != 1 ||
+			readers[0].Read != nil {
 			t.Errorf("versions that cannot be compared: %+v, %v", readers, err)
 		}
 	})

@@ -316,7 +316,8 @@ func TestStatusReadsOnlyWhatIsToBeCompared(t *testing.T) {
 		}
 		w.pause(t)
 		w.deploy(tree{"roles/web.pp": "2"})
-		if status, err := wanter.Status(t.Context(), production, w.code.digest()); err != nil || status.Current != 3 || len(status.Untried) != 2 || store.footprints != 5 {
+		if status, err := wanter.Status(t.Context(), production, w.code.digest()); err != nil || status.Current != 3 || len(status.Untried) != 2 ||
+			store.footprints != 5 {
 			t.Errorf("%+v, %d footprints were read, %v; two are touched, and all five compared", status, store.footprints, err)
 		}
 	})

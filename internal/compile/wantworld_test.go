@@ -101,7 +101,8 @@ func newFleetWorld(t fataler) *fleetWorld {
 func (w *fleetWorld) reopen(t fataler, log io.Writer) {
 	t.Helper()
 	parts := compile.WanterParts{
-		Store: w.queue.Wants, Standings: w.queue.Wants, Readings: w.queue.Wants, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
+		Store: w.queue.Wants, Standings: w.queue.Wants, Readings: w.queue.Wants, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w,
+		Wake:  func() { w.dispatcher.Wake() },
 		Ahead: func() bool { return w.ahead.Load() }, Follow: func() bool { return w.following.Load() }, OnSign: func() bool { return true },
 		RefreshAfter: func() time.Duration { return time.Duration(w.refresh.Load()) },
 	}
@@ -160,7 +161,9 @@ func (w *fleetWorld) group(node fleet.Certname, given string) {
 
 // made is what a node's catalog is made of: what it reads, as one text, and what it
 // exports. An error is code that does not compile.
-func (w *fleetWorld) made(node fleet.Certname, code tree, facts map[string]string, given string, hosts []compile.Exported) (text, exports string, reads compile.Reads, err error) {
+func (w *fleetWorld) made(node fleet.Certname, code tree, facts map[string]string, given string,
+	hosts []compile.Exported,
+) (text, exports string, reads compile.Reads, err error) {
 	file := "roles/" + facts["role"] + ".pp"
 	reads.Sources.Files = []string{file, "site.pp"}
 	reads.Values = []string{"/facts/role"}
@@ -182,7 +185,8 @@ func (w *fleetWorld) made(node fleet.Certname, code tree, facts map[string]strin
 				exports = fmt.Sprint(len(rows), " ", len(string(fleet.DigestOf(rows))), fleet.DigestOf(rows))
 			}
 		case "broken":
-			return "", "", reads, &compile.Error{Cause: compile.CauseCode, Message: "broken for " + string(node) + ", forever on node " + string(node), File: file, Line: 1}
+			return "", "", reads,
+				&compile.Error{Cause: compile.CauseCode, Message: "broken for " + string(node) + ", forever on node " + string(node), File: file, Line: 1}
 		}
 	}
 	return strings.Join(lines, "\n"), exports, reads, nil

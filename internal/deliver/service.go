@@ -253,7 +253,8 @@ func (s *Service) PointerOf(ctx context.Context, standing Standing) (Pointer, er
 // nothingYet says why a node has no catalog and what to do.
 func nothingYet(s Standing) error {
 	if s.Force == Released {
-		return fault.New(fault.NotFound, "%s is in released mode and no catalog was released to it yet; release one: tutti catalog release %s --version VERSION", s.Node, s.Node)
+		return fault.New(fault.NotFound, "%s is in released mode and no catalog was released to it yet; release one: tutti catalog release %s --version VERSION",
+			s.Node, s.Node)
 	}
 	return fault.New(fault.NotFound, "no catalog of %s was compiled yet", s.Node)
 }

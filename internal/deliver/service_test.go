@@ -71,7 +71,9 @@ func (w *world) release(tb testing.TB, node fleet.Certname, text string) (delive
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	modes := []deliver.GroupMode{{Group: "all", Mode: deliver.Live}, {Group: "web", Mode: deliver.Released}, {Group: "fast", Mode: deliver.Live}, {Group: "slow", Mode: deliver.Released}}
+	modes := []deliver.GroupMode{
+		{Group: "all", Mode: deliver.Live}, {Group: "web", Mode: deliver.Released}, {Group: "fast", Mode: deliver.Live}, {Group: "slow", Mode: deliver.Released},
+	}
 	in := map[string]deliver.Membership{
 		"all": {Group: "all", Name: "All", Depth: 0}, "web": {Group: "web", Name: "Web", Depth: 1}, "fast": {Group: "fast", Name: "Fast", Depth: 2},
 		"slow": {Group: "slow", Name: "Slow", Depth: 2}, "none": {Group: "none", Name: "None", Depth: 9},

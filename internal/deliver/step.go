@@ -44,7 +44,8 @@ type Order struct {
 func Advance(s Standing, o Order, now time.Time) (*Step, error) {
 	switch {
 	case s.Force != Released:
-		return nil, fault.New(fault.Conflict, "%s is in live mode: it has the newest catalog at once; to release to it: tutti catalog mode %s released", s.Node, s.Node)
+		return nil,
+			fault.New(fault.Conflict, "%s is in live mode: it has the newest catalog at once; to release to it: tutti catalog mode %s released", s.Node, s.Node)
 	case !s.Pin.At.IsZero():
 		return nil, fault.New(fault.Conflict, "%s is pinned to generation %d by %s (%s)", s.Node, s.base(), s.Pin.By, s.Pin.Why)
 	case o.Catalog.Digest == "" || o.Catalog.Environment == "" || o.Catalog.Version == "":

@@ -14,8 +14,8 @@ const (
 	formRich       = "the form of a rich value" // a Sensitive, a Regexp, a Timestamp and its plain value
 )
 
-// forms says that two values are one value in other forms, and in which, sorted; none: they are different values, or do not differ. Either may be nil: there is none.
-// The order of the keys of a hash is no form: it is order.
+// forms says that two values are one value in other forms, and in which, sorted; none: they are different values, or do not differ. Either may be nil: there is
+// none. The order of the keys of a hash is no form: it is order.
 func forms(a, b *value) []string {
 	var found []string
 	if !alikeInForm(a, b, &found) {

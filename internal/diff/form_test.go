@@ -155,7 +155,8 @@ func TestNoiseOfTheEngineIsOfSomeNodes(t *testing.T) {
 			t.Fatalf("%v: %v %+v", order, err, fleet)
 		}
 		code, noise := fleet.Groups[0], fleet.Groups[1]
-		if diff := cmp.Diff([][]string{{"0", "2"}, {"1"}}, [][]string{code.Examples, noise.Examples}); diff != "" || code.EngineNoise != nil || len(noise.EngineNoise) != 1 {
+		if diff := cmp.Diff([][]string{{"0", "2"}, {"1"}}, [][]string{code.Examples, noise.Examples}); diff != "" || code.EngineNoise != nil ||
+			len(noise.EngineNoise) != 1 {
 			t.Errorf("%v: %+v and %+v (-want +got):\n%s", order, code, noise, diff)
 		}
 	}

@@ -13,7 +13,8 @@ func FuzzCompare(f *testing.F) {
 		"metadata":{"/x":{"type":"file","checksum":{"value":"{sha256}00"},"mode":420}},"recursive_metadata":{"/x":{"s":[{"relative_path":"."}]}}}}`
 	f.Add([]byte(small), []byte(catalogOf(`{"type":"File","title":"/x","parameters":{"o":{"a":[1,2,{"b":1}]},"content":{"__ptype":"Sensitive","__pvalue":"x"}}}`)))
 	f.Add([]byte(`{"resources":null}`), []byte(`{"resources":[{"type":"A","title":"b","parameters":null}]}`))
-	f.Add([]byte(`{"resources":[{"type":"A","title":"\ud800","parameters":{"a":1e999,"a":[[]]}}],"edges":[{}]}`), []byte("{\"resources\":[ {\"type\":\"A\",\"title\":\"\xff\"} ]}"))
+	f.Add([]byte(`{"resources":[{"type":"A","title":"\ud800","parameters":{"a":1e999,"a":[[]]}}],"edges":[{}]}`),
+		[]byte("{\"resources\":[ {\"type\":\"A\",\"title\":\"\xff\"} ]}"))
 	f.Fuzz(func(t *testing.T, old, fresh []byte) {
 		a, err := Parse(old)
 		if err != nil {

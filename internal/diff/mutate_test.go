@@ -334,7 +334,8 @@ func (d *draft) plant(r, p *value) {
 	case 4: // a fragment of a quiet file, and a copy in a parameter of another resource
 		c := d.catalog().member("resources")
 		c.items = append(c.items, object("type", text("Concat"), "title", text("/quiet"+secret[6:]), "parameters", object("show_diff", text("false"))),
-			object("type", text("Concat_fragment"), "title", text("part"+secret[6:]), "parameters", object("target", text("/quiet"+secret[6:]), "content", text(secret+"\n"))))
+			object("type", text("Concat_fragment"), "title", text("part"+secret[6:]), "parameters",
+				object("target", text("/quiet"+secret[6:]), "content", text(secret+"\n"))))
 		p.put("copy", text("before "+secret+" after"))
 	}
 }

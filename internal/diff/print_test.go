@@ -87,14 +87,17 @@ func oldSample() string {
 func newSample() string {
 	return strings.NewReplacer(
 		`"environment":"production"`, `"environment":"staging"`, `[80,443]`, `[80,8080,443]`, `"x":"y"`, `"x":"z"`, `"a":1,"odd`, `"b":2,"odd`,
-		`3.0.15`, `3.0.17`, `four`, `4\u001b[31m`, `192.0.2.1`, `192.0.2.2`, `"line":3`, `"line":33`, `"require":"Class[Web]"`, `"require":["Class[Web]","User[new]"]`,
+		`3.0.15`, `3.0.17`, `four`, `4\u001b[31m`, `192.0.2.1`, `192.0.2.2`, `"line":3`, `"line":33`, `"require":"Class[Web]"`,
+		`"require":["Class[Web]","User[new]"]`,
 		`"type":"User","title":"legacy"`, `"type":"User","title":"new"`, `User[legacy]`, `User[new]`, `"content":"old"`, `"content":"new"`,
-		`{"type":"Package","title":"tar","parameters":{"ensure":"1.34"},"tags":["p"]}`, `{"type":"Package","title":"tar","parameters":{"ensure":"1.34","before":"User[new]"},"tags":["p","q"]}`,
+		`{"type":"Package","title":"tar","parameters":{"ensure":"1.34"},"tags":["p"]}`,
+		`{"type":"Package","title":"tar","parameters":{"ensure":"1.34","before":"User[new]"},"tags":["p","q"]}`,
 		`{"type":"Stage","title":"main","tags":["stage"]},`, ``,
 		`"tags":["f"]}],`, `"tags":["f"]},{"type":"Stage","title":"main","tags":["stage"]}],`,
 		sumOf("text\n"), sumOf(binaryBlob), sumOf("gone"), sumOf("new"), `web/files/run`, `web2/files/run`,
 		`"mode":420,"content_uri"`, `"mode":493,"content_uri"`,
-		`{"relative_path":"a","type":"file","checksum":{"value":"`+sumOf(scriptOld)+`"}}`, `{"relative_path":"b","type":"file","checksum":{"value":"`+sumOf(scriptNew)+`"}}`,
+		`{"relative_path":"a","type":"file","checksum":{"value":"`+sumOf(scriptOld)+`"}}`,
+		`{"relative_path":"b","type":"file","checksum":{"value":"`+sumOf(scriptNew)+`"}}`,
 		`"content":"#!/bin/sh\necho old\n"`, `"source":"puppet:///modules/web/moved"`,
 		`"metadata":{`, `"metadata":{"/etc/moved":{"type":"file","checksum":{"value":"`+sumOf(scriptNew)+`"}},`,
 	).Replace(oldSample())
@@ -126,7 +129,9 @@ func TestFleetIsPrinted(t *testing.T) {
 		node := Node{n, nodeName(n)}
 		switch {
 		case n < 3:
-			g.AddError(node, CompileError{Message: "Class[Profile::Db]: parameter 'size' expects an Integer value, got String", File: "profile/manifests/db.pp", Line: 12})
+			g.AddError(node, CompileError{
+				Message: "Class[Profile::Db]: parameter 'size' expects an Integer value, got String", File: "profile/manifests/db.pp", Line: 12,
+			})
 		case n < 10:
 			g.Add(t.Context(), node, compareTexts(t, resources("3.0.15", "x", legacy), resources("3.0.17", "x", "")))
 		case n < 40:
@@ -195,8 +200,8 @@ func TestBlobsOfASentCatalogAreNotRead(t *testing.T) {
 func TestWhatIsNoCatalog(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		``, `[]`, `{}`, `{"resources":{}}`, `{"resources":[1]}`, `{"resources":[{"title":"a"}]}`, `{"resources":[]} x`, `{"resources":[{"type":"A","title":"b","parameters":`,
-		`{"exported":[],"catalog":{}}`, `{"resources":[],"metadata":[]}`,
+		``, `[]`, `{}`, `{"resources":{}}`, `{"resources":[1]}`, `{"resources":[{"title":"a"}]}`, `{"resources":[]} x`,
+		`{"resources":[{"type":"A","title":"b","parameters":`, `{"exported":[],"catalog":{}}`, `{"resources":[],"metadata":[]}`,
 	} {
 		if _, err := Parse([]byte(text)); fault.Of(err) != fault.Invalid || err == nil {
 			t.Errorf("%s: %v", text, err)

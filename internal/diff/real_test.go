@@ -57,7 +57,8 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := ruby.New(ruby.Config{Dir: filepath.Join(dir, "ruby"), Workers: 1, NoJIT: true}, checkout(code), compiletest.NewInventory(), slog.New(slog.DiscardHandler))
+	pool := ruby.New(ruby.Config{Dir: filepath.Join(dir, "ruby"), Workers: 1, NoJIT: true}, checkout(code), compiletest.NewInventory(),
+		slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Run(ctx) }()
@@ -70,8 +71,9 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 		name := node + ".example.org"
 		outcome, err := pool.Compile(ctx, compile.Order{
 			Node: fleet.Certname(name), Environment: "production", Version: fleet.DigestOf(nil),
-			Facts:       bytes.ReplaceAll(factsOf(node, facts), []byte("node1.example.org"), []byte(name)),
-			Trusted:     json.RawMessage(`{"authenticated":"remote","certname":"` + name + `","extensions":{},"hostname":"` + node + `","domain":"example.org","external":{}}`),
+			Facts: bytes.ReplaceAll(factsOf(node, facts), []byte("node1.example.org"), []byte(name)),
+			Trusted: json.RawMessage(`{"authenticated":"remote","certname":"` + name + `","extensions":{},"hostname":"` + node +
+				`","domain":"example.org","external":{}}`),
 			ServerFacts: json.RawMessage(`{"serverversion":"7.23.0","servername":"puppet.example.org","serverip":"192.0.2.1"}`),
 		})
 		if err != nil {

@@ -109,8 +109,10 @@ func TestWhatIsHidden(t *testing.T) {
 			`{"type":"Ini_setting","title":"a","parameters":{"value":"Zq7#xB","show_diff":"md5"}}`, "value changed (hidden)",
 		},
 		{
-			"a fragment of a quiet file", `{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xA"}}`,
-			`{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xB"}}`, "content changed (hidden)",
+			"a fragment of a quiet file",
+			`{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xA"}}`,
+			`{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xB"}}`,
+			"content changed (hidden)",
 		},
 		{"added", ``, `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`, "password added (hidden)"},
 		{

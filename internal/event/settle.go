@@ -68,7 +68,9 @@ func Settle(u Unsettled) Settlement {
 }
 
 func (r Report) end() pxp.RunEvent {
-	return pxp.RunEvent{Kind: pxp.RunEnded, At: r.Ended, Environment: r.Environment, Status: r.Status, Version: r.Version, Noop: r.Noop, Pending: r.pending()}.Fit()
+	return pxp.RunEvent{
+		Kind: pxp.RunEnded, At: r.Ended, Environment: r.Environment, Status: r.Status, Version: r.Version, Noop: r.Noop, Pending: r.pending(),
+	}.Fit()
 }
 
 // pending is how many resources would have been changed.

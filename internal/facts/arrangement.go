@@ -126,7 +126,8 @@ func placesOf(part string, size int) ([]int, error) {
 	}
 	texts := strings.Split(part, ",")
 	if len(texts) != size {
-		return nil, fault.New(fault.Invalid, "the facts' arrangement is one of other facts: a part has %s, the object has %d", fault.Count(len(texts), "member"), size)
+		return nil,
+			fault.New(fault.Invalid, "the facts' arrangement is one of other facts: a part has %s, the object has %d", fault.Count(len(texts), "member"), size)
 	}
 	places := make([]int, size)
 	taken := make([]bool, size)

@@ -65,10 +65,11 @@ func TestPatchesThatDoNotFit(t *testing.T) {
 func TestSubmissions(t *testing.T) {
 	t.Parallel()
 	digest := fleet.DigestOf([]byte("x"))
-	got, err := ParseSubmission(`{"number":5,"timestamp":"2026-03-01T12:00:00Z","environment":"production","watched":"`+string(digest)+`","more":[1],"values":{"b":1,"a":{"x":null},"trusted":{"me":1}}}`, true)
+	got, err := ParseSubmission(`{"number":5,"timestamp":"2026-03-01T12:00:00Z","environment":"production","watched":"`+string(digest)+
+		`","more":[1],"values":{"b":1,"a":{"x":null},"trusted":{"me":1}}}`, true)
 	want := Submission{
-		Number: 5, Timestamp: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Environment: "production", Watched: digest, Values: json.RawMessage(`{"a":{"x":null},"b":1}`),
-		Arrangement: "1,0",
+		Number: 5, Timestamp: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Environment: "production", Watched: digest,
+		Values: json.RawMessage(`{"a":{"x":null},"b":1}`), Arrangement: "1,0",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -65,8 +65,10 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, SourceWrite, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
-		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, ServerDrain, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
+		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate,
+		ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
+		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, ServerDrain, TokenRead, TokenWrite, UserRead,
+		UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }
 

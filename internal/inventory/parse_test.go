@@ -65,7 +65,8 @@ func TestParseReport(t *testing.T) {
 	if diff := cmp.Diff(want, r, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	spaced, err := ParseReport([]byte(strings.ReplaceAll(strings.Replace(reportBody, `"host":"a.example",`, "", 1), "\n", "  ")[:len(strings.ReplaceAll(strings.Replace(reportBody, `"host":"a.example",`, "", 1), "\n", "  "))-1] + `,"host":"a.example"}`))
+	spaced, err := ParseReport([]byte(strings.ReplaceAll(strings.Replace(reportBody, `"host":"a.example",`, "", 1), "\n",
+		"  ")[:len(strings.ReplaceAll(strings.Replace(reportBody, `"host":"a.example",`, "", 1), "\n", "  "))-1] + `,"host":"a.example"}`))
 	if err != nil || spaced.ID != r.ID || r.ID == "" {
 		t.Errorf("the same report in another form has ID %s (%v), want %s", spaced.ID, err, r.ID)
 	}
@@ -153,7 +154,9 @@ func TestParseCatalog(t *testing.T) {
 	if diff := cmp.Diff(wantEdges, edges); diff != "" {
 		t.Errorf("edges (-want +got):\n%s", diff)
 	}
-	for name, doc := range map[string]string{"cut off": `{"resources":[{"type":"A"`, "no type": `{"resources":[{"title":"x"}]}`, "half an edge": `{"edges":[{"source":"A[b]"}]}`, "a list": `[]`} {
+	for name, doc := range map[string]string{
+		"cut off": `{"resources":[{"type":"A"`, "no type": `{"resources":[{"title":"x"}]}`, "half an edge": `{"edges":[{"source":"A[b]"}]}`, "a list": `[]`,
+	} {
 		_, _, err := ParseCatalog([]byte(doc))
 		invalid(t, name, err, "")
 	}

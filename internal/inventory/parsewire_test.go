@@ -88,7 +88,8 @@ func TestParseWireReport(t *testing.T) {
 	}
 	five := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	want := Report{
-		Origin: Origin{"ps.example", five.Add(56500 * time.Millisecond)}, ID: got.ID, Certname: "a.example", Environment: "production", Type: "agent", Status: "changed",
+		Origin: Origin{"ps.example", five.Add(56500 * time.Millisecond)}, ID: got.ID, Certname: "a.example", Environment: "production",
+		Type: "agent", Status: "changed",
 		NoopPending: true, CorrectiveChange: true, Completed: true, PuppetVersion: "7.23.0", ReportFormat: 12, ConfigVersion: "1700000000", TransactionUUID: "tx",
 		CatalogUUID: "cat", CachedCatalog: "not_used", StartedAt: five.Add(-5 * time.Second), EndedAt: five.Add(55 * time.Second),
 		Metrics: json.RawMessage(`{"changes":{"label":"Changes","name":"changes","values":[["total","Total",3]]},` +
@@ -106,7 +107,9 @@ func TestParseWireReport(t *testing.T) {
 			{Type: "Exec", Title: "x", Time: five, Skipped: true},
 			{
 				Type: "Service", Title: "s", Time: five, Failed: true, OutOfSync: true,
-				Events: []Event{{Property: "ensure", Previous: json.RawMessage(`"stopped"`), Desired: json.RawMessage(`"running"`), Message: "no", Status: "failure", Time: five}},
+				Events: []Event{
+					{Property: "ensure", Previous: json.RawMessage(`"stopped"`), Desired: json.RawMessage(`"running"`), Message: "no", Status: "failure", Time: five},
+				},
 			},
 		},
 		Counts: Counts{Resources: 3, Failed: 1, Skipped: 1, Noop: 1, Corrective: 1},
@@ -249,7 +252,10 @@ func TestParseWireRefuses(t *testing.T) {
 	for what, bodies := range map[string][]string{
 		"deactivate": {`{}`, `"a"`, `{"certname":1}`, `{"certname":"a"}x`, `[]`, ``, `{"certname":"` + strings.Repeat("a", 70_000) + `"}`},
 		"named":      {`"a"`, `"\"a\" "b`, `{}`, `"\"a\"\"b\""`},
-		"expiration": {`{"certname":"a"}`, `{"certname":"a","expire":{}}`, `{"certname":"a","expire":{"facts":1}}`, `{"certname":"a","expire":{"x":true}}`, `{"expire":{"facts":true}}`},
+		"expiration": {
+			`{"certname":"a"}`, `{"certname":"a","expire":{}}`, `{"certname":"a","expire":{"facts":1}}`, `{"certname":"a","expire":{"x":true}}`,
+			`{"expire":{"facts":true}}`,
+		},
 	} {
 		for _, body := range bodies {
 			invalid(t, what+" "+body[:min(len(body), 40)], parse[what](body), "")

@@ -42,7 +42,10 @@ type Report struct {
 
 // InShort is the one log line of a report that is kept in short.
 func InShort(r Report) RunLog {
-	return RunLog{Level: "notice", Source: "Tutti", Time: r.ReceivedAt, Message: "this report is kept in short: its log, metrics, resources and events are past report_detail_retention"}
+	return RunLog{
+		Level: "notice", Source: "Tutti", Time: r.ReceivedAt,
+		Message: "this report is kept in short: its log, metrics, resources and events are past report_detail_retention",
+	}
 }
 
 // Counts sums up a report's resources and events.

@@ -182,7 +182,8 @@ func notRunText(stdout string) (string, bool) {
 			Msg  string `json:"msg"`
 		} `json:"_error"`
 	}
-	if !strings.Contains(stdout, executionError) || json.Unmarshal([]byte(stdout), &wrapper) != nil || wrapper.Error == nil || wrapper.Error.Kind != executionError {
+	if !strings.Contains(stdout, executionError) || json.Unmarshal([]byte(stdout), &wrapper) != nil || wrapper.Error == nil ||
+		wrapper.Error.Kind != executionError {
 		return "", false
 	}
 	return wrapper.Error.Msg, true

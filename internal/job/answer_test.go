@@ -30,7 +30,8 @@ func FuzzAnswer(f *testing.F) {
 		if !known {
 			return
 		}
-		if e.Run == "" && transaction != "" && !strings.HasPrefix(transaction, "_") || !utf8.ValidString(e.Reason) || strings.ContainsAny(e.Reason, "\x00\n\x1b") || len(e.Reason) > 3*maxReasonBytes {
+		if e.Run == "" && transaction != "" && !strings.HasPrefix(transaction, "_") || !utf8.ValidString(e.Reason) || strings.ContainsAny(e.Reason, "\x00\n\x1b") ||
+			len(e.Reason) > 3*maxReasonBytes {
 			t.Errorf("event of %q: %+v", transaction, e)
 		}
 		if (e.What == Ended || e.What == NotRun) && !e.State.Final() || e.What == Ended && e.Outcome == nil {

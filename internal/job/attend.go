@@ -53,7 +53,8 @@ func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
 		return e, nothing
 	case see.quiet.asked >= s.Questions && now.Sub(see.quiet.since) >= s.Silence:
 		mute := now.Sub(see.quiet.since).Round(time.Second)
-		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), fault.Duration(mute)), see), nothing
+		return e.lost(fmt.Sprintf("its node is connected, and answered none of %s in %s", fault.Count(see.quiet.asked, "question"), fault.Duration(mute)), see),
+			nothing
 	}
 	e.Reason = unansweredText(see)
 	if r.State == Sent && see.link.Shared == "" {

@@ -49,8 +49,8 @@ func TestAnswersWaitWhileTheStoreDoes(t *testing.T) {
 		settings := job.DefaultSettings()
 		settings.AnswerBytes = room
 		service, err := job.New(job.Parts{
-			Store: store, Sender: jobtest.NewFleet(), Resolver: jobtest.Everybody(names(nodes)), Graph: jobtest.Edges{}, Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{}, Ends: jobtest.Ends{},
-			NewID: jobtest.NewID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Store: store, Sender: jobtest.NewFleet(), Resolver: jobtest.Everybody(names(nodes)), Graph: jobtest.Edges{}, Gate: jobtest.OpenGate{},
+			Sealer: jobtest.Seals{}, Ends: jobtest.Ends{}, NewID: jobtest.NewID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}, settings)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,11 @@ func TestSecretsReachNodesAndNobodyElse(t *testing.T) {
 		mustRead(t, w.fleet.Requests("n001.example")[0].Params, &p)
 		want := pxp.TaskParams{
 			Task: "m::t", Input: []byte(`{"_noop":true,"a":[1,"x"],"password":"correct horse"}`), Metadata: &pxp.TaskMetadata{InputMethod: "stdin"},
-			Files: []pxp.FileSource{{Filename: "m/tasks/t.sh", SHA256: string(digest), Bytes: 7, URI: pxp.Source{Path: "/job-files/v1/" + string(digest) + "/t.sh", Params: map[string]string{}}}},
+			Files: []pxp.FileSource{
+				{Filename: "m/tasks/t.sh", SHA256: string(digest), Bytes: 7, URI: pxp.Source{
+					Path: "/job-files/v1/" + string(digest) + "/t.sh", Params: map[string]string{},
+				}},
+			},
 		}
 		if diff := cmp.Diff(want, p); diff != "" {
 			t.Errorf("parameters (-want +got):\n%s", diff)
@@ -118,7 +122,9 @@ func TestSecretsThatCannotBeReadAreSaid(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 2, func(w *world) {
 		j := job.Job{Spec: taskSpec(), Status: job.Queued, CreatedAt: time.Now(), Counts: job.Counts{job.Waiting: 2}}
-		runs := []job.Run{{ID: jobtest.NewID(), Number: 1, Node: w.names[0], State: job.Waiting}, {ID: jobtest.NewID(), Number: 2, Node: w.names[1], State: job.Waiting}}
+		runs := []job.Run{
+			{ID: jobtest.NewID(), Number: 1, Node: w.names[0], State: job.Waiting}, {ID: jobtest.NewID(), Number: 2, Node: w.names[1], State: job.Waiting},
+		}
 		j, err := w.store.CreateJob(w.t.Context(), j, runs, []byte("of another server"))
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +153,9 @@ func TestKindsAreOrderedAsAgentsWantThem(t *testing.T) {
 		},
 		"file": {
 			job.Spec{Kind: job.File, File: &job.FileSpec{Entries: []job.FileEntry{
-				{Kind: "directory", Destination: "/opt/x"}, {Kind: "file", Destination: "/opt/x/fix.sh", File: ref}, {Kind: "symlink", Destination: "/opt/y", LinkSource: "x"},
+				{Kind: "directory", Destination: "/opt/x"},
+				{Kind: "file", Destination: "/opt/x/fix.sh", File: ref},
+				{Kind: "symlink", Destination: "/opt/y", LinkSource: "x"},
 			}}},
 			"file", "download",
 			`{"files":[{"kind":"directory","destination":"/opt/x","link_source":"","uri":{"path":"","params":{}},"sha256":""},` +
@@ -266,7 +274,9 @@ func TestWrongOrders(t *testing.T) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
-	for _, good := range []job.Spec{command(), taskSpec(), asPuppet(job.PuppetSpec{Tags: []string{"role::db"}}), asFile(job.FileEntry{Kind: "directory", Destination: `C:\x`})} {
+	for _, good := range []job.Spec{
+		command(), taskSpec(), asPuppet(job.PuppetSpec{Tags: []string{"role::db"}}), asFile(job.FileEntry{Kind: "directory", Destination: `C:\x`}),
+	} {
 		if err := good.Check(); err != nil {
 			t.Errorf("%s: %v", good.Kind, err)
 		}

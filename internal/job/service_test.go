@@ -163,7 +163,9 @@ func TestAnOutcomeThatIsTooLargeToTellEndsTheRun(t *testing.T) {
 		_, runs := w.after(time.Second, j.ID)
 		for _, description := range []string{"unknown action 'query' for module 'status'", pxp.TooLarge + "950112 exceeded max-message-size 900000"} {
 			w.states(time.Second, j.ID, job.Working, job.Running)
-			if err := w.Observe(w.t.Context(), job.Answer{Node: "n001.example", Kind: job.Failure, Transaction: runs[0].ID + "_q1", Description: description}); err != nil {
+			if err := w.Observe(w.t.Context(), job.Answer{
+				Node: "n001.example", Kind: job.Failure, Transaction: runs[0].ID + "_q1", Description: description,
+			}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -235,7 +237,9 @@ func TestAForgedAnswerIsRefused(t *testing.T) {
 			wantKind(t, w.Observe(w.t.Context(), forged), fault.Denied)
 		}
 		// one that answers for itself but speaks of another's run
-		own := job.Answer{Node: "n002.example", Kind: job.Reply, Transaction: runs[1].ID + "_q1", Results: []byte(`{"transaction_id":"` + runs[0].ID + `","status":"unknown"}`)}
+		own := job.Answer{
+			Node: "n002.example", Kind: job.Reply, Transaction: runs[1].ID + "_q1", Results: []byte(`{"transaction_id":"` + runs[0].ID + `","status":"unknown"}`),
+		}
 		if err := w.Observe(w.t.Context(), own); err != nil {
 			t.Error(err)
 		}
@@ -257,7 +261,9 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 			w.fleet.Behave("n001.example", jobtest.Manner{Takes: time.Minute})
 			j := w.order(spec)
 			_, runs := w.after(time.Second, j.ID)
-			if err := w.Observe(w.t.Context(), job.Answer{Node: "n001.example", Kind: job.Response, Transaction: runs[0].ID, Results: []byte(`{"exitcode":"no"}`)}); err != nil {
+			if err := w.Observe(w.t.Context(), job.Answer{
+				Node: "n001.example", Kind: job.Response, Transaction: runs[0].ID, Results: []byte(`{"exitcode":"no"}`),
+			}); err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
 			w.states(time.Second, j.ID, job.Failed, job.Errored)
@@ -268,7 +274,9 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 func TestPuppetRuns(t *testing.T) {
 	t.Parallel()
 	result := func(status, problem string, exit int) string {
-		return string(pxp.Data(pxp.PuppetResults{Status: status, TransactionUUID: "u", Environment: "production", ExitCode: exit, ErrorType: problem, Metrics: map[string]int{"total": 7}}))
+		return string(pxp.Data(pxp.PuppetResults{
+			Status: status, TransactionUUID: "u", Environment: "production", ExitCode: exit, ErrorType: problem, Metrics: map[string]int{"total": 7},
+		}))
 	}
 	for results, want := range map[string]job.State{
 		result("changed", "", 0):                  job.Succeeded,
@@ -282,7 +290,9 @@ func TestPuppetRuns(t *testing.T) {
 		for _, asked := range []bool{false, true} {
 			inWorld(t, 1, func(w *world) {
 				w.fleet.Behave("n001.example", jobtest.Manner{Takes: time.Hour})
-				j := w.order(job.Spec{Kind: job.Puppet, Puppet: &job.PuppetSpec{Noop: true, Tags: []string{"a", "b"}}, Environment: "testing", Targets: job.Targets{All: true}})
+				j := w.order(job.Spec{
+					Kind: job.Puppet, Puppet: &job.PuppetSpec{Noop: true, Tags: []string{"a", "b"}}, Environment: "testing", Targets: job.Targets{All: true},
+				})
 				_, runs := w.after(time.Second, j.ID)
 				a := job.Answer{Node: "n001.example", Kind: job.Response, Transaction: runs[0].ID, Results: []byte(results)}
 				if asked {

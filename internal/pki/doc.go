@@ -2,8 +2,8 @@
 //
 // An Authority holds the fleet's signing key in its directory and everything
 // else in a Store. Its parts are handed to those who need only one: Requests (what nodes ask for), Revocations (who is refused),
-// ServerCertificates (the listener's) and AuditKey. Below them records make each change, and an issuer signs. A node submits a request, somebody or a rule signs it, the
-// node fetches its certificate; later that is renewed, revoked or cleaned.
+// ServerCertificates (the listener's) and AuditKey. Below them records make each change, and an issuer signs. A node submits a request, somebody or a rule
+// signs it, the node fetches its certificate; later that is renewed, revoked or cleaned.
 //
 //	            Submit              Sign               Revoke
 //	(unknown) ─────────► requested ──────► signed ──────────────► revoked

@@ -114,7 +114,9 @@ func FuzzImportedCA(f *testing.F) {
 	f.Add(bundle, []byte(""), []byte(""))
 	f.Fuzz(func(t *testing.T, bundle, lists, inventory []byte) {
 		dir := t.TempDir()
-		for name, text := range map[string][]byte{"ca_key.pem": keyText, "ca_crt.pem": bundle, "ca_crl.pem": lists, "infra_crl.pem": lists, "inventory.txt": inventory} {
+		for name, text := range map[string][]byte{
+			"ca_key.pem": keyText, "ca_crt.pem": bundle, "ca_crl.pem": lists, "infra_crl.pem": lists, "inventory.txt": inventory,
+		} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -83,7 +83,8 @@ func (e Ended) Told(name fleet.Certname) string {
 	if e.RevokedAt.IsZero() {
 		return "its certificate expired on " + e.NotAfter.UTC().Format(time.DateOnly) + ": `tutti agent doctor` on the node says what to do"
 	}
-	return "its certificate was revoked on " + e.RevokedAt.UTC().Format(time.DateOnly) + ": if the node may come back, `tutti ca clean " + string(name) + "`, then join it again"
+	return "its certificate was revoked on " + e.RevokedAt.UTC().Format(time.DateOnly) + ": if the node may come back, `tutti ca clean " + string(name) +
+		"`, then join it again"
 }
 
 // Token is a one-time password for a join, kept as its SHA-256.

@@ -64,7 +64,9 @@ func someChanges() []policy.Change {
 func TestExpressions(t *testing.T) {
 	t.Parallel()
 	subject := policy.Subject{
-		Environment: "production", At: at(t, "2026-11-20T23:30:00Z"), Nodes: 210, Waves: []int{1, 209}, Preview: policy.Totals{Nodes: 300, Changed: 210, Failed: 2, Unseen: 1},
+		Environment: "production", At: at(t, "2026-11-20T23:30:00Z"), Nodes: 210, Waves: []int{1, 209}, Preview: policy.Totals{
+			Nodes: 300, Changed: 210, Failed: 2, Unseen: 1,
+		},
 	}
 	for _, c := range []struct {
 		when  string
@@ -197,7 +199,9 @@ func TestLossesAreFound(t *testing.T) {
 	none := policy.Change{Kind: "lost-most"}
 	lost := policy.Change{Key: "k", Kind: "lost-all", Title: "no resource is left", Nodes: []uint32{1, 2}}
 	v, err := policy.Judge(t.Context(), nil, nil, policy.Subject{}, seqOf(append(someChanges(), lost, none)...))
-	want := policy.Verdict{Losses: []policy.Finding{{Rule: "lost-all", Effect: policy.Warn, Message: "no resource is left", Nodes: 2, Changes: []string{"k"}, Found: 1}}}
+	want := policy.Verdict{
+		Losses: []policy.Finding{{Rule: "lost-all", Effect: policy.Warn, Message: "no resource is left", Nodes: 2, Changes: []string{"k"}, Found: 1}},
+	}
 	if err != nil || !cmp.Equal(want, v) {
 		t.Errorf("what is lost (-want +got), %v:\n%s", err, cmp.Diff(want, v))
 	}
@@ -236,8 +240,8 @@ func TestNodesAreCountedOnce(t *testing.T) {
 func FuzzCompile(f *testing.F) {
 	for _, when := range []string{
 		`change.kind == "removed" and change.nodes > 10`, `any(change.parameters, # matches "^a(b|c)*")`, `time.hour > 18 ? true : environment in ["a"]`,
-		`$env`, `let a = 1; a`, `1..9`, `[1,2][0] == 1`, `change?.title ?? "x" == "y"`, `count(change.parameters) % 0 == 1`, `"a" + change.title == ""`, `-change.nodes < 0`,
-		`change.title matches change.message`, `not (not true)`, `release.waves[99] > 1`, "#", ".a", "change.title[0] == 1",
+		`$env`, `let a = 1; a`, `1..9`, `[1,2][0] == 1`, `change?.title ?? "x" == "y"`, `count(change.parameters) % 0 == 1`, `"a" + change.title == ""`,
+		`-change.nodes < 0`, `change.title matches change.message`, `not (not true)`, `release.waves[99] > 1`, "#", ".a", "change.title[0] == 1",
 	} {
 		f.Add(when)
 	}

@@ -69,7 +69,8 @@ func (r Rule) Check() error {
 	case r.Effect == Approve && !roleName.MatchString(r.Role):
 		return fault.New(fault.Invalid, "field role: who approves? name a role; see `tutti role list`")
 	case r.Effect != Approve && (r.Role != "" || r.AuthorMay):
-		return fault.New(fault.Invalid, "field role: nobody approves what the effect %s is about; leave role and author_may out, or take the effect %s", r.Effect, Approve)
+		return fault.New(fault.Invalid, "field role: nobody approves what the effect %s is about; leave role and author_may out, or take the effect %s",
+			r.Effect, Approve)
 	}
 	if err := checkText("message", r.Message); err != nil {
 		return err
@@ -80,7 +81,8 @@ func (r Rule) Check() error {
 
 func checkName(what, name string) error {
 	if !ruleName.MatchString(name) {
-		return fault.New(fault.Invalid, "field name: the name of a %s has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", what, name)
+		return fault.New(fault.Invalid,
+			"field name: the name of a %s has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", what, name)
 	}
 	return nil
 }

@@ -132,7 +132,9 @@ func TestFreezesThatFollowEachOther(t *testing.T) {
 }
 
 func FuzzParseWeekly(f *testing.F) {
-	for _, text := range []string{"fri 16:00-mon 06:00", "mon-fri 18:00-06:00", "daily 22:00-23:30", "sat,sun 00:00-24:00", "mon", "mon 25:00-26:00", "mon,tue 1:00-wed 2:00", "-"} {
+	for _, text := range []string{
+		"fri 16:00-mon 06:00", "mon-fri 18:00-06:00", "daily 22:00-23:30", "sat,sun 00:00-24:00", "mon", "mon 25:00-26:00", "mon,tue 1:00-wed 2:00", "-",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

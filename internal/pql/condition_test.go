@@ -75,7 +75,9 @@ func TestConditionsAreCompleted(t *testing.T) {
 }
 
 func FuzzNodeCondition(f *testing.F) {
-	for _, seed := range []string{`facts.a = 1 and !(certname ~ "b" or trusted.x[0] is null)`, `environment in ["a"] or facts."x y".z > 2 and resources{title = "x"}`} {
+	for _, seed := range []string{
+		`facts.a = 1 and !(certname ~ "b" or trusted.x[0] is null)`, `environment in ["a"] or facts."x y".z > 2 and resources{title = "x"}`,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

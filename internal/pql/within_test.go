@@ -43,7 +43,9 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%s became %s itself", before, q)
 		}
 	}
-	for _, text := range []string{`environments {}`, `packages {}`, `fact_paths {}`, `nodes { certname in nodes[certname] { facts { fact_paths { depth = 1 } } } }`} {
+	for _, text := range []string{
+		`environments {}`, `packages {}`, `fact_paths {}`, `nodes { certname in nodes[certname] { facts { fact_paths { depth = 1 } } } }`,
+	} {
 		q, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)

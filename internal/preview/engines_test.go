@@ -63,7 +63,8 @@ func TestPreviewsAcrossEngines(t *testing.T) {
 		{"a node that has not taken it", installations{deployed, "eight", nil}, "seven", at(13), true},
 	} {
 		s := preview.NewService(preview.Config{Engines: c.engines})
-		if got, err := s.AcrossEngines(t.Context(), preview.Preview{Version: previewed, CreatedAt: c.made}, preview.Share{BaseEngine: c.base}); err != nil || got != c.want {
+		if got, err := s.AcrossEngines(t.Context(), preview.Preview{Version: previewed, CreatedAt: c.made}, preview.Share{BaseEngine: c.base}); err != nil ||
+			got != c.want {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}

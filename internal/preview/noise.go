@@ -46,7 +46,8 @@ var noisy = []string{"added", "removed", "changed", "node", "edge"}
 // check says what is wrong with a rule that somebody sets.
 func (n Noise) check(name string) error {
 	if !ruleName.MatchString(name) {
-		return fault.New(fault.Invalid, "field name: a rule's name has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", name)
+		return fault.New(fault.Invalid, "field name: a rule's name has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q",
+			name)
 	}
 	if n.Type == "" && n.Title == "" && len(n.Parameters) == 0 && n.Nodes == "" {
 		return fault.New(fault.Invalid, "noise rule %s: say at least one of type, title, parameters and nodes, or every change would be hidden", name)

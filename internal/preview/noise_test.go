@@ -28,7 +28,8 @@ func readyWith(t *testing.T, groups ...preview.Group) (*preview.Service, preview
 	for i, name := range []fleet.Certname{"a", "b", "c", "d"} {
 		shares[i] = preview.Share{Number: uint32(i), Node: name, State: preview.Changed}
 	}
-	p, err := store.CreatePreview(t.Context(), preview.Preview{Environment: "production", Version: previewed, State: preview.Compiling, Counts: preview.Count(shares)}, shares)
+	p, err := store.CreatePreview(t.Context(),
+		preview.Preview{Environment: "production", Version: previewed, State: preview.Compiling, Counts: preview.Count(shares)}, shares)
 	if err == nil {
 		p, err = store.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: time.Now()}, previewtest.Groups(groups...))
 	}
@@ -90,8 +91,8 @@ func TestNoiseThatIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := readyWith(t)
 	for name, n := range map[string]preview.Noise{
-		"empty": {Why: "x"}, "Capital": {Title: "*"}, "wrong-change": {Title: "*", Change: "error"}, "no-environment": {Title: "*", Environments: []fleet.Environment{"A B"}},
-		"no-parameter": {Parameters: []fleet.Glob{""}},
+		"empty": {Why: "x"}, "Capital": {Title: "*"}, "wrong-change": {Title: "*", Change: "error"},
+		"no-environment": {Title: "*", Environments: []fleet.Environment{"A B"}}, "no-parameter": {Parameters: []fleet.Glob{""}},
 	} {
 		if _, err := s.SetNoise(t.Context(), ann, name, n); fault.Of(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
@@ -121,7 +122,9 @@ func TestSuggestions(t *testing.T) {
 			Noise: preview.Noise{Environments: production, Change: "changed", Type: "File", Title: "/etc/motd", Parameters: []fleet.Glob{"content"}},
 		},
 		{
-			Name: "file-srv-app-build", Previews: 4, People: []string{"ann"}, Titles: []string{"/srv/app-0/build", "/srv/app-1/build", "/srv/app-2/build", "/srv/app-3/build"},
+			Name: "file-srv-app-build", Previews: 4, People: []string{"ann"}, Titles: []string{
+				"/srv/app-0/build", "/srv/app-1/build", "/srv/app-2/build", "/srv/app-3/build",
+			},
 			Noise: preview.Noise{Environments: production, Change: "changed", Type: "File", Title: "/srv/app-*/build", Parameters: []fleet.Glob{"content"}},
 		},
 	}

@@ -89,8 +89,8 @@ type GroupPage struct {
 // Compiler gives what a version makes of nodes. Nothing that it compiles for a preview becomes
 // its node's newest catalog.
 type Compiler interface {
-	// Ask tells of each node once what p's version gives it when its code is told of no nodes beyond p's Reach, some at a time, in any order: best those first that have to be
-	// compiled. What is not known is wanted with it, in the background. An error of tell ends it and is passed on.
+	// Ask tells of each node once what p's version gives it when its code is told of no nodes beyond p's Reach, some at a time, in any order: best those first
+	// that have to be compiled. What is not known is wanted with it, in the background. An error of tell ends it and is passed on.
 	Ask(ctx context.Context, p Preview, nodes []fleet.Certname, tell func([]Answer) error) error
 	// Ended returns those of the compilations that have ended or are not there any more.
 	Ended(ctx context.Context, compilations []int64) ([]Answer, error)

@@ -26,8 +26,9 @@ func fate(t *rapid.T, name string) previewtest.Fate {
 	digest := rapid.SampledFrom([]fleet.Digest{"aaa", "bbb", "ccc"})
 	f := previewtest.Fate{
 		Asks: rapid.IntRange(0, 3).Draw(t, name+" asks"), Gone: rapid.Bool().Draw(t, name+" gone"),
-		Stands: rapid.SampledFrom([]preview.Standing{preview.Compiled, preview.Compiled, preview.Compiled, preview.Broken, preview.Impossible}).Draw(t, name+" stands"),
-		Base:   rapid.SampledFrom([]fleet.Digest{"", "aaa", "bbb", "ccc"}).Draw(t, name+" base"),
+		Stands: rapid.SampledFrom([]preview.Standing{preview.Compiled, preview.Compiled, preview.Compiled, preview.Broken, preview.Impossible}).Draw(t,
+			name+" stands"),
+		Base: rapid.SampledFrom([]fleet.Digest{"", "aaa", "bbb", "ccc"}).Draw(t, name+" base"),
 	}
 	switch f.Stands { //nolint:exhaustive // the others end in nothing
 	case preview.Compiled:

@@ -91,7 +91,8 @@ func TestANarrowTokenStaysNarrow(t *testing.T) {
 		roles []string
 		kind  fault.Kind
 	}{
-		"a,b": {kind: fault.Invalid}, " padded": {kind: fault.Invalid}, strings.Repeat("l", 201): {kind: fault.Invalid}, "two\nlines": {kind: fault.Invalid}, "long": {400 * 24 * time.Hour, nil, fault.Invalid}, "none": {0, []string{"none"}, fault.NotFound},
+		"a,b": {kind: fault.Invalid}, " padded": {kind: fault.Invalid}, strings.Repeat("l", 201): {kind: fault.Invalid}, "two\nlines": {kind: fault.Invalid},
+		"long": {400 * 24 * time.Hour, nil, fault.Invalid}, "none": {0, []string{"none"}, fault.NotFound},
 	} {
 		full := fleet.Actor{Kind: fleet.UserActor, Name: "ann", Grants: root.Grants}
 		_, err := a.NewToken(t.Context(), full, label, c.life, c.roles)
@@ -114,7 +115,9 @@ func TestNobodyRisesByEditingUsers(t *testing.T) {
 	create(t, a, "boss", rbac.Administrator)
 	create(t, a, "eve", "people")
 	create(t, a, "zed")
-	eve := fleet.Actor{Kind: fleet.UserActor, Name: "eve", Grants: []fleet.Grant{{Permission: fleet.UserWrite}, {Permission: fleet.TokenWrite}, {Permission: fleet.RoleWrite}}}
+	eve := fleet.Actor{
+		Kind: fleet.UserActor, Name: "eve", Grants: []fleet.Grant{{Permission: fleet.UserWrite}, {Permission: fleet.TokenWrite}, {Permission: fleet.RoleWrite}},
+	}
 	wide, off := []string{rbac.Administrator}, true
 	for what, try := range map[string]func() error{
 		"create an administrator": func() error {

@@ -27,7 +27,8 @@ func TestACodeLogsInOnce(t *testing.T) {
 		check(t, err)
 		actor, err := a.Bearer(ctx, issued.Text)
 		check(t, err)
-		if actor.Name != "ann" || !actor.Narrowed || rbac.Allow(actor, fleet.NodeRead, fleet.Object{}) != nil || rbac.Allow(actor, fleet.PuppetRun, fleet.Object{}) == nil {
+		if actor.Name != "ann" || !actor.Narrowed || rbac.Allow(actor, fleet.NodeRead, fleet.Object{}) != nil ||
+			rbac.Allow(actor, fleet.PuppetRun, fleet.Object{}) == nil {
 			t.Errorf("the code of a narrow token gave %+v", actor)
 		}
 		_, err = a.Redeem(ctx, code.Text, 0)

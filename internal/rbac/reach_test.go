@@ -28,7 +28,9 @@ func TestReach(t *testing.T) {
 			fleet.Actor{Grants: []fleet.Grant{read(fleet.Grant{Environments: []string{"web_*", "db"}, Nodes: web}), read(fleet.Grant{Environments: []string{"a"}})}},
 			`(environment ~ "^(a)$") or (environment ~ "^(web_.*|db)$" and (facts.role = "web"))`,
 		},
-		"narrowed":           {fleet.Actor{Grants: []fleet.Grant{read(fleet.Grant{})}, Narrowed: true, Within: []fleet.Grant{read(fleet.Grant{Nodes: web})}}, `((facts.role = "web"))`},
+		"narrowed": {
+			fleet.Actor{Grants: []fleet.Grant{read(fleet.Grant{})}, Narrowed: true, Within: []fleet.Grant{read(fleet.Grant{Nodes: web})}}, `((facts.role = "web"))`,
+		},
 		"narrowed to none":   {fleet.Actor{Grants: []fleet.Grant{read(fleet.Grant{})}, Narrowed: true, Within: []fleet.Grant{preview}}, none},
 		"narrowed elsewhere": {fleet.Actor{Grants: []fleet.Grant{{Permission: fleet.QueryRun}}, Narrowed: true, Within: []fleet.Grant{read(fleet.Grant{})}}, none},
 		"narrowed both": {

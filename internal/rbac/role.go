@@ -44,12 +44,17 @@ func BuiltIn() []Role {
 		role(Administrator, "may do everything", []fleet.Permission{fleet.Everything}),
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
-		role("deployer", "deploys and previews code, and so runs Ruby in a cell on the server and is root on nodes", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun}),
+		role("deployer", "deploys and previews code, and so runs Ruby in a cell on the server and is root on nodes", reading, []fleet.Permission{
+			fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun,
+		}),
 		role("commander", "has nodes do anything: Puppet, tasks, actions, commands, scripts, files", reading, working,
 			[]fleet.Permission{fleet.ActionAsk, fleet.ActionRun, fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
-		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks; previews code, and so runs Ruby in a cell on the server", reading, working,
+		role("operator",
+			"runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks; previews code, and so runs Ruby in a cell on the server",
+			reading, working,
 			[]fleet.Permission{
-				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.PreviewCreate, fleet.ReleaseCreate, fleet.ReleaseControl, fleet.ReleaseApprove, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
+				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.PreviewCreate, fleet.ReleaseCreate, fleet.ReleaseControl,
+				fleet.ReleaseApprove, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
 			}),
 		role("viewer", "sees nodes, code, groups, reports and certificates", reading),
 	}
@@ -81,7 +86,8 @@ func checkRole(r Role, checkScope func(string) error) error {
 		return fault.New(fault.Invalid, "role %s: the description has %d bytes, at most %d are allowed", r.Name, len(r.Description), maxText)
 	}
 	if len(r.Grants) == 0 || len(r.Grants) > maxGrants {
-		return fault.New(fault.Invalid, "role %s: 1 to %d grants are needed, not %d; a grant is a permission such as %s", r.Name, maxGrants, len(r.Grants), fleet.NodeRead)
+		return fault.New(fault.Invalid, "role %s: 1 to %d grants are needed, not %d; a grant is a permission such as %s", r.Name, maxGrants,
+			len(r.Grants), fleet.NodeRead)
 	}
 	for _, g := range r.Grants {
 		if err := checkGrant(g, checkScope); err != nil {
@@ -139,7 +145,8 @@ func isPattern(p, what string) bool {
 	ok := p != "" && len(p) <= 200
 	for i := range len(p) {
 		c := p[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '*' || c != ' ' && strings.IndexByte(separators[what], c) >= 0)
+		ok = ok &&
+			(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '*' || c != ' ' && strings.IndexByte(separators[what], c) >= 0)
 	}
 	return ok
 }
@@ -155,7 +162,8 @@ func checkName(what, name string) error {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
 	}
 	if !ok {
-		return fault.New(fault.Invalid, "a %s's name has 1 to %d of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", what, maxName, name)
+		return fault.New(fault.Invalid, "a %s's name has 1 to %d of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit; not %.80q", what,
+			maxName, name)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func TestRollBackIsJudgedWhereNodesGo(t *testing.T) {
 	only := []fleet.Environment{"production"}
 	for name, hours := range map[string]int{"short": 1, "long": 5} {
 		if _, err := policies.SetFreeze(t.Context(), ann, name, policy.Freezing{
-			Environments: map[string][]fleet.Environment{"short": {"dev", "production"}, "long": only}[name], From: at, To: at.Add(time.Duration(hours) * time.Hour), Zone: "UTC", Why: name,
+			Environments: map[string][]fleet.Environment{"short": {"dev", "production"}, "long": only}[name], From: at, To: at.Add(time.Duration(hours) * time.Hour),
+			Zone: "UTC", Why: name,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,9 @@ func TestRollBackIsJudgedWhereNodesGo(t *testing.T) {
 	if _, err := policies.SetPolicy(t.Context(), ann, "many", policy.Definition{Effect: policy.Warn, Message: "many", When: "release.nodes > 1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := policies.SetPolicy(t.Context(), ann, "no", policy.Definition{Environments: only, Effect: policy.Deny, Message: "no", When: "release.nodes > 0"}); err != nil {
+	if _, err := policies.SetPolicy(t.Context(), ann, "no", policy.Definition{
+		Environments: only, Effect: policy.Deny, Message: "no", When: "release.nodes > 0",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

@@ -69,7 +69,8 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 		s := world.Service(store)
 		order := release.Order{Preview: 1, Waves: rapid.SampledFrom([][]string{nil, {"1", "rest"}, {"10%", "50%", "rest"}}).Draw(rt, "waves")}
 		order.NoopFirst, order.Concurrency = rapid.Bool().Draw(rt, "noop first"), rapid.IntRange(0, 2).Draw(rt, "at once")
-		if order.Promotion = rapid.SampledFrom([]release.Promotion{release.Automatic, release.Manual, release.Soaked}).Draw(rt, "promote"); order.Promotion == release.Soaked {
+		order.Promotion = rapid.SampledFrom([]release.Promotion{release.Automatic, release.Manual, release.Soaked}).Draw(rt, "promote")
+		if order.Promotion == release.Soaked {
 			order.Soak = time.Minute
 		}
 		if rapid.Bool().Draw(rt, "budget") {

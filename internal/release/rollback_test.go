@@ -24,7 +24,8 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Targets[2].State != release.Refused || !strings.Contains(plan.Targets[2].Reason, "--to") || !strings.Contains(plan.Targets[2].Reason, "from no release") {
+	if plan.Targets[2].State != release.Refused || !strings.Contains(plan.Targets[2].Reason, "--to") ||
+		!strings.Contains(plan.Targets[2].Reason, "from no release") {
 		t.Errorf("a node that has another generation since: %+v", plan.Targets[2])
 	}
 	r := run(t, world, s, plan.Release.ID)
@@ -38,7 +39,8 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	plan, err = s.Planner.Create(t.Context(), ann, release.Order{Of: forward.ID})
-	if want := fmt.Sprintf("from release %d and not from release %d", r.ID, forward.ID); fault.Of(err) != fault.Conflict || !strings.Contains(plan.Targets[0].Reason, want) {
+	if want := fmt.Sprintf("from release %d and not from release %d", r.ID, forward.ID); fault.Of(err) != fault.Conflict ||
+		!strings.Contains(plan.Targets[0].Reason, want) {
 		t.Errorf("once more: %+v, %v", plan.Targets, err)
 	}
 	plan, err = s.Planner.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 1})

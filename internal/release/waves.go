@@ -77,7 +77,9 @@ func Spread(sizes []string, nodes []fleet.Certname, seed uint64, members func(gr
 		}
 		if len(taken) == 0 {
 			if s.group != "" {
-				return nil, nil, fault.New(fault.Invalid, "field waves: none of the nodes that are left for this wave is in the group %s; tutti group show %q says which nodes it has", s.group, s.group)
+				return nil, nil,
+					fault.New(fault.Invalid, "field waves: none of the nodes that are left for this wave is in the group %s; tutti group show %q says which nodes it has",
+						s.group, s.group)
 			}
 			continue
 		}

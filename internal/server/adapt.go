@@ -201,7 +201,9 @@ func (d deployments) RemoveEnvironment(ctx context.Context, env fleet.Environmen
 		return err
 	}
 	if held > 0 {
-		return fault.New(fault.Conflict, "a catalog of %s was released to %s: release one of another environment there, or set live mode, before the environment is removed", env, fault.Count(held, "node"))
+		return fault.New(fault.Conflict,
+			"a catalog of %s was released to %s: release one of another environment there, or set live mode, before the environment is removed", env,
+			fault.Count(held, "node"))
 	}
 	return d.library.Remove(ctx, env)
 }

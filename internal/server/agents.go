@@ -17,8 +17,8 @@ import (
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
-// agents are the agents that are connected, to this server or to another one with the same records. The broker is opened after what holds this, so it is looked up each time;
-// until then nobody is connected.
+// agents are the agents that are connected, to this server or to another one with the same records. The broker is opened after what holds this, so it is looked
+// up each time; until then nobody is connected.
 type agents struct {
 	broker   func() *broker.Broker
 	register func() *broker.Register

@@ -110,7 +110,8 @@ func (r *Restored) settle(ctx context.Context, c settings.Config, h backup.Heade
 		return err
 	}
 	why := "the server was restored from the backup of " + h.Made.UTC().Format(time.RFC3339)
-	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.BlobMarks.Unpair(ctx), store.Leases.Free(ctx), store.Close()) //nolint:contextcheck // ctx may be over, and the store is closed even so
+	//nolint:contextcheck // ctx may be over, and the store is closed even so
+	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.BlobMarks.Unpair(ctx), store.Leases.Free(ctx), store.Close())
 }
 
 func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) error {

@@ -50,5 +50,7 @@ func (m *metrics) brokerFigures(b *broker.Broker) {
 	m.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
 	m.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
 	m.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
-	m.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
+	m.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 {
+		return float64(stats().CutOff)
+	})
 }

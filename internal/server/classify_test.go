@@ -49,7 +49,8 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: other}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
+	if _, err = (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid ||
+		!strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
 		t.Errorf("with a conflict: %v", err)
 	}
 }

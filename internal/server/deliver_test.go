@@ -271,7 +271,8 @@ func TestReleasedWithoutAGeneration(t *testing.T) {
 	w := newDeliverWorld(t)
 	version := w.deploy(manifest("one"))
 	w.mode(deliver.ModeSet{Group: string(classify.RootID), Mode: deliver.Released, By: "ann"})
-	w.gives("nothing released", heldNode, "conflict: web-1.example is in released mode and no catalog was released to it yet; release one: tutti catalog release web-1.example --version")
+	w.gives("nothing released", heldNode,
+		"conflict: web-1.example is in released mode and no catalog was released to it yet; release one: tutti catalog release web-1.example --version")
 	if _, ok, err := w.p.checkin.HeldAt(t.Context(), heldNode); ok || err != nil {
 		t.Errorf("its files are held: %v", err)
 	}

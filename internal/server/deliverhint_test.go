@@ -13,8 +13,8 @@ import (
 func TestHintsAreWhatAgentsRead(t *testing.T) {
 	t.Parallel()
 	p := deliver.Pointer{
-		Mode: deliver.Released, Catalog: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Environment: "production", Version: "v", Generation: 3, UUID: "u",
-		CompiledAt: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), FactsRead: "f",
+		Mode: deliver.Released, Catalog: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Environment: "production", Version: "v",
+		Generation: 3, UUID: "u", CompiledAt: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), FactsRead: "f",
 	}
 	text, err := hintParams(p, deliver.AtOnce)
 	if err != nil {

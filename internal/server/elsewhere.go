@@ -79,8 +79,8 @@ func holder(ctx context.Context, records roll, name string) (server lease.Server
 	return server, false
 }
 
-// elsewhere passes requests on to the server that can answer them. It proves to that one that a server with the same secrets asks, and for whom: limits, the log and the
-// audit log there have the client's address. Who asks is proved there anew, by the token or the signature in the request.
+// elsewhere passes requests on to the server that can answer them. It proves to that one that a server with the same secrets asks, and for whom: limits, the
+// log and the audit log there have the client's address. Who asks is proved there anew, by the token or the signature in the request.
 type elsewhere struct {
 	self      string
 	who       func(context.Context) (lease.Server, bool)
@@ -181,8 +181,8 @@ func (e elsewhere) pass(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), nameKey{}, name)))
 }
 
-// hearing is before everything else that nodes and people reach: a request that another server passed on is its client's. A note that is not ours, or of another
-// request, says nothing.
+// hearing is before everything else that nodes and people reach: a request that another server passed on is its client's. A note that is not ours, or of
+// another request, says nothing.
 func hearing(p *parts, next http.Handler) (http.Handler, error) {
 	if p.shared == nil {
 		return next, nil

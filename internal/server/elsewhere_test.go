@@ -127,7 +127,9 @@ func TestANoteIsOfOneRequest(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/sources", http.NoBody)
 	r.RemoteAddr = "192.0.2.7:4711"
 	e.pass(httptest.NewRecorder(), r)
-	for target, want := range map[string]string{"/api/v1/sources": "192.0.2.7:4711", "/api/v1/deploys": "198.51.100.1:1", "/api/v1/sources?a=b": "198.51.100.1:1"} {
+	for target, want := range map[string]string{
+		"/api/v1/sources": "192.0.2.7:4711", "/api/v1/deploys": "198.51.100.1:1", "/api/v1/sources?a=b": "198.51.100.1:1",
+	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
 		r.RemoteAddr = "198.51.100.1:1"
 		r.Header.Set(passedHeader, note)

@@ -18,7 +18,9 @@ func (p *parts) openEvents() {
 	p.events = event.New(event.Parts{
 		Store: p.near.stream(p.store.Events), Now: time.Now, Relay: p.relay, Log: p.log.Logger,
 		Tell: func(node fleet.Certname, taken pxp.RunEventsTaken) error {
-			return p.broker.Take(context.Background(), wire.Message{ID: uuid.NewString(), Type: wire.RunEventsTaken, Sender: wire.Broker, Target: agentOf(node), Data: pxp.Data(taken)})
+			return p.broker.Take(context.Background(), wire.Message{
+				ID: uuid.NewString(), Type: wire.RunEventsTaken, Sender: wire.Broker, Target: agentOf(node), Data: pxp.Data(taken),
+			})
 		},
 	}, event.DefaultSettings())
 	p.metrics.eventFigures(p.events)

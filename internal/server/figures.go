@@ -40,14 +40,20 @@ func (m *metrics) compileFigures(
 		help string
 		of   func(compile.ReuserStats) uint64
 	}{
-		"tutti_catalog_reused_total":   {"Catalogs that were used again without a compilation.", func(s compile.ReuserStats) uint64 { return s.Reused }},
-		"tutti_catalog_restated_total": {"Of them, catalogs that stand for another version than they were compiled of.", func(s compile.ReuserStats) uint64 { return s.Restated }},
-		"tutti_reuse_checked_total":    {"Reused catalogs that were compared with a fresh compilation.", func(s compile.ReuserStats) uint64 { return s.Checked }},
-		"tutti_reuse_wrong_total":      {"Of them, catalogs that differed. Each is an alarm: see the log and `tutti catalog inputs`.", func(s compile.ReuserStats) uint64 { return s.Wrong }},
+		"tutti_catalog_reused_total": {"Catalogs that were used again without a compilation.", func(s compile.ReuserStats) uint64 { return s.Reused }},
+		"tutti_catalog_restated_total": {
+			"Of them, catalogs that stand for another version than they were compiled of.", func(s compile.ReuserStats) uint64 { return s.Restated },
+		},
+		"tutti_reuse_checked_total": {"Reused catalogs that were compared with a fresh compilation.", func(s compile.ReuserStats) uint64 { return s.Checked }},
+		"tutti_reuse_wrong_total": {
+			"Of them, catalogs that differed. Each is an alarm: see the log and `tutti catalog inputs`.", func(s compile.ReuserStats) uint64 { return s.Wrong },
+		},
 	} {
 		m.counter(name, figure.help, func() float64 { return float64(figure.of(reuser.Stats())) })
 	}
-	m.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(catalogs.Stats().Later + catalogs.Stats().Shed) })
+	m.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 {
+		return float64(catalogs.Stats().Later + catalogs.Stats().Shed)
+	})
 }
 
 // aheadFigures registers what is compiled before anybody asks.
@@ -56,13 +62,19 @@ func (m *metrics) aheadFigures(wanter *compile.Wanter) {
 		help string
 		of   func(compile.WanterStats) uint64
 	}{
-		"tutti_ahead_code_total":          {"Catalogs wanted because of new code or changed groups.", func(s compile.WanterStats) uint64 { return s.Code }},
-		"tutti_ahead_facts_total":         {"Catalogs wanted because a fact changed that was read.", func(s compile.WanterStats) uint64 { return s.Facts }},
-		"tutti_ahead_exports_total":       {"Catalogs wanted because others export something else, or answers to queries changed.", func(s compile.WanterStats) uint64 { return s.Exports }},
-		"tutti_ahead_signed_total":        {"Catalogs wanted because a certificate was signed.", func(s compile.WanterStats) uint64 { return s.Signed }},
-		"tutti_ahead_refresh_total":       {"Catalogs wanted because they are old.", func(s compile.WanterStats) uint64 { return s.Background }},
-		"tutti_ahead_untouched_total":     {"Nodes that new code did not touch: their catalogs stand for it.", func(s compile.WanterStats) uint64 { return s.Untouched }},
-		"tutti_ahead_loops_stopped_total": {"Nodes that are not compiled ahead any more because exported resources do not settle.", func(s compile.WanterStats) uint64 { return s.Stopped }},
+		"tutti_ahead_code_total":  {"Catalogs wanted because of new code or changed groups.", func(s compile.WanterStats) uint64 { return s.Code }},
+		"tutti_ahead_facts_total": {"Catalogs wanted because a fact changed that was read.", func(s compile.WanterStats) uint64 { return s.Facts }},
+		"tutti_ahead_exports_total": {
+			"Catalogs wanted because others export something else, or answers to queries changed.", func(s compile.WanterStats) uint64 { return s.Exports },
+		},
+		"tutti_ahead_signed_total":  {"Catalogs wanted because a certificate was signed.", func(s compile.WanterStats) uint64 { return s.Signed }},
+		"tutti_ahead_refresh_total": {"Catalogs wanted because they are old.", func(s compile.WanterStats) uint64 { return s.Background }},
+		"tutti_ahead_untouched_total": {
+			"Nodes that new code did not touch: their catalogs stand for it.", func(s compile.WanterStats) uint64 { return s.Untouched },
+		},
+		"tutti_ahead_loops_stopped_total": {
+			"Nodes that are not compiled ahead any more because exported resources do not settle.", func(s compile.WanterStats) uint64 { return s.Stopped },
+		},
 	} {
 		m.counter(name, figure.help, func() float64 { return float64(figure.of(wanter.Stats())) })
 	}

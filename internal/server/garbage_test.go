@@ -139,7 +139,8 @@ func TestOlderReportsAreKeptInShort(t *testing.T) {
 	p.config.Store(&keep)
 	p.housekeeper.sweep(t.Context(), now)
 	got := logs()
-	if strings.Contains(got, "it was old") || !strings.Contains(got, "it was recent") || !strings.Contains(got, "it was newest") || strings.Count(got, "kept in short") != 1 {
+	if strings.Contains(got, "it was old") || !strings.Contains(got, "it was recent") || !strings.Contains(got, "it was newest") ||
+		strings.Count(got, "kept in short") != 1 {
 		t.Errorf("one report should be kept in short: %s", got)
 	}
 	r, err := p.store.Reports.Report(t.Context(), string(fleet.DigestOf([]byte("old"))))

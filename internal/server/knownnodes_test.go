@@ -58,7 +58,9 @@ func TestConnectedNodesAreListed(t *testing.T) {
 
 func saveFacts(t *testing.T, p *parts, name fleet.Certname) {
 	t.Helper()
-	if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: json.RawMessage(`{"a":1}`)}); err != nil {
+	if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{
+		Certname: name, Environment: "production", Values: json.RawMessage(`{"a":1}`),
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -117,7 +117,8 @@ func (v *mover) plan(m *Moved) (err error) {
 		return err
 	}
 	if other, err := filepath.Abs(v.to.Data); err != nil || other != v.data {
-		return errors.Join(err, fault.New(fault.Invalid, "the new settings name the data directory %s, and the server has %s: a move keeps the data directory", other, v.data))
+		return errors.Join(err,
+			fault.New(fault.Invalid, "the new settings name the data directory %s, and the server has %s: a move keeps the data directory", other, v.data))
 	}
 	if err := errors.Join(datadir.CheckUsed(v.data), backup.CheckDataDir(v.data)); err != nil {
 		return err

@@ -281,7 +281,9 @@ func (f fetching) one(ctx context.Context, digest fleet.Digest) {
 // nearFigures registers what can be asked of a server near its nodes.
 func (m *metrics) nearFigures(n *nearby) {
 	m.gauge("tutti_near_cut", "Whether the database cannot be reached, and nodes get kept catalogs: 1 or 0.", func() float64 { return oneIf(n.cut()) })
-	m.gauge("tutti_near_queue_pieces", "Facts, reports and events that wait on this server's disk for the database.", func() float64 { return float64(n.disk.Load().Pieces) })
+	m.gauge("tutti_near_queue_pieces", "Facts, reports and events that wait on this server's disk for the database.", func() float64 {
+		return float64(n.disk.Load().Pieces)
+	})
 	m.gauge("tutti_near_queue_bytes", "What they take, packed.", func() float64 { return float64(n.disk.Load().Bytes) })
 	m.gauge("tutti_near_set_aside", "Pieces that the database refused for good.", func() float64 { return float64(n.disk.Load().Aside) })
 	m.gauge("tutti_near_kept_catalogs", "Nodes whose catalog is kept here.", func() float64 { return float64(n.keeper.Count()) })

@@ -51,10 +51,11 @@ func rubySite(bodies map[string]string) map[string]string {
 func readInC() map[string]string {
 	one := fmt.Sprintf(netFile, "one")
 	return map[string]string{
-		"zlib":  "require 'zlib'\n    Zlib::GzipReader.open(" + fmt.Sprintf(netFile, "zipped") + ") { |f| f.read }",
-		"stat":  "File::Stat.new(" + one + ").size.to_s",
-		"argf":  "begin\n      kept = ARGV.dup\n      ARGV.replace([" + one + "])\n      ARGF.read\n    ensure\n      ARGV.replace(kept)\n    end",
-		"store": "require 'openssl'\n    begin\n      OpenSSL::X509::Store.new.add_file(" + fmt.Sprintf(netFile, "ca.pem") + ")\n      'good'\n    rescue OpenSSL::X509::StoreError\n      'bad'\n    end",
+		"zlib": "require 'zlib'\n    Zlib::GzipReader.open(" + fmt.Sprintf(netFile, "zipped") + ") { |f| f.read }",
+		"stat": "File::Stat.new(" + one + ").size.to_s",
+		"argf": "begin\n      kept = ARGV.dup\n      ARGV.replace([" + one + "])\n      ARGF.read\n    ensure\n      ARGV.replace(kept)\n    end",
+		"store": "require 'openssl'\n    begin\n      OpenSSL::X509::Store.new.add_file(" + fmt.Sprintf(netFile, "ca.pem") +
+			")\n      'good'\n    rescue OpenSSL::X509::StoreError\n      'bad'\n    end",
 		"types": "Dir.children(" + fmt.Sprintf(netFile, "types") + ").sort.inspect",
 	}
 }
@@ -96,7 +97,8 @@ func netStories(t *testing.T) []netStory {
 		{
 			name: "templates whose variables are not seen", wrong: []string{"web1.example"},
 			mistakes: []mistake{
-				{"templates.rb", "TemplateScan.variables(erb.src)", "TemplateScan.variables(erb.src.sub(/.*%>' \\+.*/, ''))"}, // a scanner of ours took the tag to end there
+				// a scanner of ours took the tag to end there
+				{"templates.rb", "TemplateScan.variables(erb.src)", "TemplateScan.variables(erb.src.sub(/.*%>' \\+.*/, ''))"},
 				{"template_scan.rb", "when :@kw then throw(:unknown) if node[1] == 'self'", "when :@kw then nil"},
 				{"templates.rb", "tutti_bind_all; super; end", "super; end"},
 			},
@@ -109,8 +111,10 @@ func netStories(t *testing.T) []netStory {
 			stale: []string{"Notify[tag]", "Notify[self]"},
 		},
 		{
-			name:     "files below a directory with a harmless name",
-			mistakes: []mistake{{"file_reads.rb", "return seen_inside(kind, inside) if inside", "return inside.include?('/facter/') || seen_inside(kind, inside) if inside"}},
+			name: "files below a directory with a harmless name",
+			mistakes: []mistake{
+				{"file_reads.rb", "return seen_inside(kind, inside) if inside", "return inside.include?('/facter/') || seen_inside(kind, inside) if inside"},
+			},
 			files: map[string]string{
 				"manifests/site.pp": "notify { 'template': message => template('p/facter/role.erb') }\nnotify { 'file': message => file('p/facter/role.txt') }\n" +
 					"notify { 'hiera': message => lookup('text') }\nnotify { 'module': message => template('facter/role.erb') }\n",

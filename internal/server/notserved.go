@@ -26,7 +26,8 @@ func notHere(w http.ResponseWriter, _ *http.Request) {
 
 // enterpriseServices is where clients of Puppet Enterprise ask, and what the kinds of errors begin with there.
 var enterpriseServices = map[string]string{
-	"/orchestrator/": "puppetlabs.orchestrator", "/rbac-api/": "puppetlabs.rbac", "/code-manager/": "puppetlabs.code-manager", "/activity-api/": "puppetlabs.activity",
+	"/orchestrator/": "puppetlabs.orchestrator", "/rbac-api/": "puppetlabs.rbac", "/code-manager/": "puppetlabs.code-manager",
+	"/activity-api/": "puppetlabs.activity",
 }
 
 // enterpriseService is the service that a path belongs to, if its clients are those of Puppet Enterprise.

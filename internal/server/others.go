@@ -159,7 +159,8 @@ func (o *others) pass(ctx context.Context, server string, m wire.Message) error 
 
 func (o *others) silent(server string, err error) error {
 	if o.bus.State().Kind != bus.NATS {
-		return fault.Wrap(fault.Unavailable, err, "the node is connected to the server %s, which can be reached over NATS only, and there is none: set nats_url", server)
+		return fault.Wrap(fault.Unavailable, err, "the node is connected to the server %s, which can be reached over NATS only, and there is none: set nats_url",
+			server)
 	}
 	return fault.Wrap(fault.Unavailable, err, "the server %s, to which the node is connected, cannot be reached over NATS; it is tried again", server)
 }

@@ -358,7 +358,8 @@ func TestTwoBrokersOnOneDatabase(t *testing.T) {
 	began := time.Now()
 	for i := range storm {
 		name := fleet.Certname(fmt.Sprintf("storm-%d", i))
-		if _, err := b.broker.Join(broker.Presence{URI: agentOf(name), Certname: name, Version: wire.V2, Agent: ownAgent + "1"}, false, new(brokertest.Conn)); err != nil {
+		if _, err := b.broker.Join(broker.Presence{URI: agentOf(name), Certname: name, Version: wire.V2, Agent: ownAgent + "1"}, false,
+			new(brokertest.Conn)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,9 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 	actors := map[string]fleet.Actor{
 		"nobody": {Kind: fleet.Anonymous}, "a node": {Kind: fleet.NodeActor, Name: "web-1.example"},
 		"a token of that name": {Kind: fleet.UserActor, Name: "ps-1.example"},
-		"a client":             {Kind: fleet.NodeActor, Name: "ps-1.example"}, "an administrator": {Kind: fleet.NodeActor, Name: "root.example", Grants: []fleet.Grant{{Permission: fleet.Everything}}},
+		"a client":             {Kind: fleet.NodeActor, Name: "ps-1.example"}, "an administrator": {
+			Kind: fleet.NodeActor, Name: "root.example", Grants: []fleet.Grant{{Permission: fleet.Everything}},
+		},
 	}
 	for _, c := range []struct {
 		method, path string

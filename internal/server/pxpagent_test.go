@@ -42,7 +42,9 @@ func TestJobsOfPxpAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &player{orderer: newOrderer(t, io.Discard, func(c *settings.Config) { c.JobPollInterval = 100 * time.Millisecond }), version: version, now: map[string]string{}}
+			p := &player{
+				orderer: newOrderer(t, io.Discard, func(c *settings.Config) { c.JobPollInterval = 100 * time.Millisecond }), version: version, now: map[string]string{},
+			}
 			for line := range strings.Lines(string(text)) {
 				if !strings.HasPrefix(line, "#") {
 					p.play(strings.TrimSpace(line))
@@ -222,7 +224,8 @@ func (p *player) specOf(r pxp.Request) job.Spec {
 		fill(&params)
 		f := params.Files[0]
 		spec.Kind, spec.Task = job.Task, &job.TaskSpec{
-			Name: params.Task, Files: []job.FileRef{{Name: f.Filename, Digest: fleet.Digest(f.SHA256), Bytes: f.Bytes}}, Metadata: params.Metadata, Parameters: json.RawMessage(params.Input),
+			Name: params.Task, Files: []job.FileRef{{Name: f.Filename, Digest: fleet.Digest(f.SHA256), Bytes: f.Bytes}}, Metadata: params.Metadata,
+			Parameters: json.RawMessage(params.Input),
 		}
 	case pxp.Script:
 		var params pxp.ScriptParams
@@ -235,7 +238,9 @@ func (p *player) specOf(r pxp.Request) job.Spec {
 		fill(&params)
 		f := params.Files[0]
 		spec.Kind = job.File
-		spec.File = &job.FileSpec{Entries: []job.FileEntry{{Kind: f.Kind, Destination: f.Destination, File: job.FileRef{Name: path.Base(f.URI.Path), Digest: fleet.Digest(f.SHA256)}}}}
+		spec.File = &job.FileSpec{
+			Entries: []job.FileEntry{{Kind: f.Kind, Destination: f.Destination, File: job.FileRef{Name: path.Base(f.URI.Path), Digest: fleet.Digest(f.SHA256)}}},
+		}
 	case pxp.Puppet:
 		var params pxp.PuppetParams
 		fill(&params)

@@ -42,8 +42,9 @@ var (
 	pausedFigure = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
 	slowedFigure = prometheus.NewDesc("tutti_compile_slowed", "How many compilations in a row took too long, of each environment that is slowed.",
 		[]string{"environment", "kind"}, nil)
-	environFigure = prometheus.NewDesc("tutti_compile_environment_wanted", "Compilations that wait, of the environments with the most.", []string{"environment"}, nil)
-	agedFigure    = prometheus.NewDesc("tutti_compile_environment_oldest_seconds", "Age of the oldest compilation that waits, of the environments with the most.",
+	environFigure = prometheus.NewDesc("tutti_compile_environment_wanted", "Compilations that wait, of the environments with the most.",
+		[]string{"environment"}, nil)
+	agedFigure = prometheus.NewDesc("tutti_compile_environment_oldest_seconds", "Age of the oldest compilation that waits, of the environments with the most.",
 		[]string{"environment"}, nil)
 	endedFigure = prometheus.NewDesc("tutti_compile_ended_5m", "Compilations that ended in the last five minutes, on all servers: compiled, reused, failed.",
 		[]string{"result"}, nil)

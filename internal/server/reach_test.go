@@ -35,7 +35,9 @@ func (w *deliverWorld) brought(manifest string) fleet.Digest {
 // previewed has a version previewed for one node, and returns its catalog or why there is none.
 func (w *deliverWorld) previewed(actor fleet.Actor, version fleet.Digest, node fleet.Certname) (preview.Preview, preview.Share, string) {
 	w.Helper()
-	p, err := w.p.previews.Create(w.Context(), actor, preview.Order{Environment: "production", Version: version, Targets: api.JobTargets{Nodes: []string{string(node)}}})
+	p, err := w.p.previews.Create(w.Context(), actor, preview.Order{
+		Environment: "production", Version: version, Targets: api.JobTargets{Nodes: []string{string(node)}},
+	})
 	w.must(err)
 	for p.State == preview.Compiling {
 		w.must(w.p.previews.Wait(w.Context(), p.ID, p.Counts.Known()))
@@ -87,7 +89,9 @@ Notify <<| |>>
 		actor         fleet.Actor
 		there, absent []string
 	}{
-		{everything, []string{"knows db-1.example web-1.example web-2.example", "guessed db-1.example", "exported by db-1.example", "exported by web-1.example"}, nil},
+		{everything, []string{
+			"knows db-1.example web-1.example web-2.example", "guessed db-1.example", "exported by db-1.example", "exported by web-1.example",
+		}, nil},
 		{narrow, []string{"knows web-1.example web-2.example", `"guessed "`, "exported by web-1.example"}, []string{"db-1.example"}},
 		{everything, []string{"knows db-1.example web-1.example web-2.example", "exported by db-1.example"}, nil},
 		{blind, []string{`"knows "`}, []string{"db-1.example", "exported by"}},

@@ -148,7 +148,8 @@ func changeGroup(w *reuseWorld, r *rand.Rand, n int) string {
 
 func changeData(w *reuseWorld, r *rand.Rand, n int) string {
 	common := func(banner, level string) string {
-		return "---\nprofile::base::banner: " + banner + "\nprofile::base::level: " + level + "\ndb::settings: { a: 1 }\nweb::port: 80\nntp::servers: [ntp.example]\n" +
+		return "---\nprofile::base::banner: " + banner + "\nprofile::base::level: " + level +
+			"\ndb::settings: { a: 1 }\nweb::port: 80\nntp::servers: [ntp.example]\n" +
 			"lookup_options:\n  db::settings: { merge: deep }\n"
 	}
 	var path, text string

@@ -187,8 +187,8 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 
 		// What nodes may have (catalogs, modules of actions), and their facts apart from their runs, for tutti agent.
 		node.Prefix + "/": {Handler: node.New(node.Config{
-			Deliveries: p.near.deliveries(p.deliver), Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.near.blobs(p.blobs), Facts: p.near.submissions(p.factqueue), FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
-			RequestID: front.RequestID, Log: p.log.Logger,
+			Deliveries: p.near.deliveries(p.deliver), Modules: supply.Service{Places: p.places, Trees: p.library}, Blobs: p.near.blobs(p.blobs),
+			Facts: p.near.submissions(p.factqueue), FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes, RequestID: front.RequestID, Log: p.log.Logger,
 		}), Bytes: c.MaxFactsBytes, Drained: true},
 
 		// The files of jobs, for the nodes that they send them to.

@@ -28,7 +28,8 @@ func TestAStartSaysAllThatIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = Run(t.Context(), config, Options{Out: io.Discard, Err: io.Discard})
-	if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "2 checks found something broken") || !strings.Contains(fault.Detail(err), "chmod 700") || !strings.Contains(fault.Detail(err), "--listen") {
+	if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "2 checks found something broken") ||
+		!strings.Contains(fault.Detail(err), "chmod 700") || !strings.Contains(fault.Detail(err), "--listen") {
 		t.Errorf("got %v", err)
 	}
 	if entries, _ := os.ReadDir(config.Data); len(entries) != 0 {
@@ -40,7 +41,9 @@ func TestAStartSaysAllThatIsBroken(t *testing.T) {
 func TestTheFirstStartSaysWhatItMade(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	for _, want := range []string{"a certificate authority, a database and an administrator's token were made", "the certificate authority is the one that was here before"} {
+	for _, want := range []string{
+		"a certificate authority, a database and an administrator's token were made", "the certificate authority is the one that was here before",
+	} {
 		data, err := datadir.Open(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -84,7 +84,9 @@ var probes = []struct {
 		{"compiler.rb", "{ current_environment: @environment, loaders: loaders }", "{ current_environment: @environment }"},
 		{"loads.rb", "@known_resource_types = @loaders = @parsed_code = nil", ""},
 	}, sorting{}, "site-function", 1},
-	{"functions that Hiera asks are not noted", []mistake{{"lookups.rb", "Inputs.look(:function, @function_name) { super }", "super"}}, sorting{}, "hiera-lookup-key", 1},
+	{"functions that Hiera asks are not noted", []mistake{
+		{"lookups.rb", "Inputs.look(:function, @function_name) { super }", "super"},
+	}, sorting{}, "hiera-lookup-key", 1},
 	{"facts are sorted by name", nil, sorting{facts: true}, "iteration", 5},
 	{"extensions of certificates are sorted by name", nil, sorting{extensions: true}, "iteration", 3},
 }

@@ -276,10 +276,13 @@ func (s *truthServer) fresh() map[string]truth.Result {
 				Version: s.version, Trusted: encoded(s.t, node.Trusted),
 			})
 			s.must(err)
-			request := truth.Request{Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{}, Arguments: s.strict.arguments(), Order: map[string]any{
-				"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,
-				"classes": order.Classes, "parameters": order.Parameters, "data": order.Data,
-			}}
+			request := truth.Request{
+				Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{},
+				Arguments: s.strict.arguments(), Order: map[string]any{
+					"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,
+					"classes": order.Classes, "parameters": order.Parameters, "data": order.Data,
+				},
+			}
 			for _, name := range slices.Sorted(maps.Keys(s.exported)) {
 				if name != node.Name {
 					request.Exported = append(request.Exported, s.exported[name]...)

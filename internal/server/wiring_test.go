@@ -12,7 +12,8 @@ import (
 
 // wired are the packages whose ports a server fills.
 var wired = []string{
-	"broker", "checkin", "classify", "code", "codecheck", "compile", "deliver", "event", "factqueue", "job", "pki", "policy", "preview", "rbac", "release", "target",
+	"broker", "checkin", "classify", "code", "codecheck", "compile", "deliver", "event", "factqueue", "job", "pki", "policy", "preview",
+	"rbac", "release", "target",
 }
 
 // mayBeNil are ports that nobody has to fill, each with the reason.

@@ -141,7 +141,8 @@ func (n *node) inventory(jsontext.Value) (jsontext.Value, error) {
 		versions[name] = described.Version
 	}
 	return asJSON(map[string]any{
-		"agents": []string{self.Name, service.Name}, "versions": versions, "facts": facts, "classes": []any{"settings", facts["role"]}, "version": n.fleet.cfg.UserAgent, "data_plugins": []string{service.Name},
+		"agents": []string{self.Name, service.Name}, "versions": versions, "facts": facts, "classes": []any{"settings", facts["role"]},
+		"version": n.fleet.cfg.UserAgent, "data_plugins": []string{service.Name},
 	})
 }
 

@@ -263,7 +263,8 @@ func (n *node) report(ctx context.Context, client *http.Client) error {
 		}
 		text, environment := s.unsent[0], s.pointer.Environment
 		s.mu.Unlock()
-		request, err := http.NewRequestWithContext(ctx, http.MethodPut, n.fleet.cfg.Catalogs+"/puppet/v3/report/"+n.name+"?environment="+environment, bytes.NewReader(text))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, n.fleet.cfg.Catalogs+"/puppet/v3/report/"+n.name+"?environment="+environment,
+			bytes.NewReader(text))
 		if err != nil {
 			return err
 		}

@@ -102,7 +102,9 @@ func TestSimulatedNodesFollowHints(t *testing.T) {
 		for _, node := range nodes {
 			id := uuid.NewString()
 			eventually(t, node+" took the hint", func() bool {
-				h.order(node, id, wire.BlockingRequest, pxp.Request{Module: pxp.Catalog, Action: pxp.Changed, Params: pxp.Data(pxp.CatalogChange{CatalogPointer: p, Apply: apply})})
+				h.order(node, id, wire.BlockingRequest, pxp.Request{
+					Module: pxp.Catalog, Action: pxp.Changed, Params: pxp.Data(pxp.CatalogChange{CatalogPointer: p, Apply: apply}),
+				})
 				return strings.Contains(string(h.answers()[id].Data), `"results":{}`)
 			})
 		}
@@ -127,7 +129,9 @@ func TestSimulatedNodesFollowHints(t *testing.T) {
 		}
 	}
 	ordered := uuid.NewString()
-	h.order(names[0], ordered, wire.NonBlockingRequest, pxp.Request{Module: pxp.Puppet, Action: pxp.Run, NotifyOutcome: true, Params: pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}})})
+	h.order(names[0], ordered, wire.NonBlockingRequest, pxp.Request{
+		Module: pxp.Puppet, Action: pxp.Run, NotifyOutcome: true, Params: pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}}),
+	})
 	eventually(t, "an ordered run applies the catalog again", func() bool { return d.reported(names[0]) == "u2 u2" })
 	last := f.Recorder().Applied(names[0])[1].Report
 	eventually(t, "its results name its report", func() bool { return strings.Contains(string(h.answers()[ordered].Data), last) })

@@ -4,8 +4,8 @@
 // Each node has a certificate of its own and a TLS connection to a real server (pcp.Link), and decides what to
 // do with requests as an agent does (orders.Engine with all its modules). Only the machine below is simulated:
 // the disk and the programs are those of package machine, in memory. A command is answered by a small made-up
-// shell, a task by its parameters, a Puppet run by plausible results, some actions of the modules service and rpcutil from memory; files are never fetched. A node that has
-// nothing to do costs two goroutines and its connection, so that ten thousand fit into one process.
+// shell, a task by its parameters, a Puppet run by plausible results, some actions of the modules service and rpcutil from memory; files are never fetched. A
+// node that has nothing to do costs two goroutines and its connection, so that ten thousand fit into one process.
 //
 // # Catalogs
 //

@@ -193,8 +193,14 @@ func TestSimulatedNodesAnswer(t *testing.T) {
 		"task": {pxp.Request{Module: pxp.Task, Action: pxp.Run, Params: pxp.Data(pxp.TaskParams{
 			Task: "m::t", Input: []byte(`{"exitcode":3,"who":"me"}`), Files: []pxp.FileSource{source},
 		})}, `"exitcode":3,"stdout":"{\"node\":\"sim-0001.test\",\"parameters\":{`},
-		"script": {pxp.Request{Module: pxp.Script, Action: pxp.Run, Params: pxp.Data(pxp.ScriptParams{Script: source, Arguments: []string{"5", "x"}})}, `"exitcode":5,"stdout":"sim-0001.test t.sh 5 x\n"`},
-		"puppet": {pxp.Request{Module: pxp.Puppet, Action: pxp.Run, Params: pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}})}, `"environment":"production","status":"`},
+		"script": {
+			pxp.Request{Module: pxp.Script, Action: pxp.Run, Params: pxp.Data(pxp.ScriptParams{Script: source, Arguments: []string{"5", "x"}})},
+			`"exitcode":5,"stdout":"sim-0001.test t.sh 5 x\n"`,
+		},
+		"puppet": {
+			pxp.Request{Module: pxp.Puppet, Action: pxp.Run, Params: pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}})},
+			`"environment":"production","status":"`,
+		},
 	} {
 		id := uuid.NewString()
 		h.order(names[0], id, wire.NonBlockingRequest, c.request)
@@ -311,7 +317,8 @@ func (h *house) settled() map[string]bool {
 			continue
 		}
 		var results pxp.StatusResults
-		if err := json.Unmarshal(r.Results, &results); err == nil && results.Status != pxp.Running && !strings.Contains(results.Stdout, "found no results directory") {
+		if err := json.Unmarshal(r.Results, &results); err == nil && results.Status != pxp.Running &&
+			!strings.Contains(results.Stdout, "found no results directory") {
 			over[asked] = true
 		}
 	}

@@ -208,7 +208,9 @@ func reportOf(name string, p pxp.CatalogPointer, a Application) []byte {
 	text, _ := json.Marshal(map[string]any{ // of texts and numbers
 		"host": name, "time": now, "configuration_version": p.Version, "transaction_uuid": a.Report, "report_format": 12, "puppet_version": "8.10.0",
 		"status": status, "transaction_completed": true, "noop": a.Noop, "noop_pending": false, "environment": p.Environment,
-		"logs":                  []any{map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now}},
+		"logs": []any{
+			map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now},
+		},
 		"metrics":               map[string]any{"time": map[string]any{"name": "time", "label": "Time", "values": []value{{"total", "Total", 0.1}}}},
 		"resource_statuses":     statusesOf(a.Events),
 		"corrective_change":     false,
@@ -230,7 +232,12 @@ func statusesOf(events []pxp.RunEvent) map[string]any {
 		statuses[e.Type+"["+e.Title+"]"] = map[string]any{
 			"title": e.Title, "resource_type": e.Type, "file": e.File, "line": e.Line, "time": at, "changed": true, "out_of_sync": true, "change_count": 1,
 			"out_of_sync_count": 1, "skipped": false, "failed": false, "failed_to_restart": false, "containment_path": []string{}, "evaluation_time": 0.01,
-			"events": []any{map[string]any{"property": e.Property, "name": e.Name, "message": e.Message, "status": e.Status, "time": at, "audited": false, "redacted": false, "corrective_change": false}},
+			"events": []any{
+				map[string]any{
+					"property": e.Property, "name": e.Name, "message": e.Message, "status": e.Status, "time": at, "audited": false, "redacted": false,
+					"corrective_change": false,
+				},
+			},
 		}
 	}
 	return statuses

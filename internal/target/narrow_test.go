@@ -92,7 +92,8 @@ func TestNarrow(t *testing.T) {
 		if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("%+v: %s", c.filter, diff)
 		}
-		if c.asked == "" && len(asked) > 0 || c.asked != "" && (len(asked) != 1 || asked[0] != `rpcutil get_data {"source":"service","query":"ntp"} by tutti=ana of `+c.asked) {
+		if c.asked == "" && len(asked) > 0 ||
+			c.asked != "" && (len(asked) != 1 || asked[0] != `rpcutil get_data {"source":"service","query":"ntp"} by tutti=ana of `+c.asked) {
 			t.Errorf("%+v: asked %v", c.filter, asked)
 		}
 	}

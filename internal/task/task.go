@@ -134,7 +134,8 @@ func (t Task) executables(name string, files []File) ([]File, error) {
 	for _, implementation := range t.Metadata.Implementations {
 		i := slices.IndexFunc(files, func(f File) bool { return f.Path == implementation.Name && !isMetadata(f) })
 		if i < 0 {
-			return nil, fault.New(fault.Invalid, "the task %s names the implementation %.200q, which is not in its module's tasks directory", t.Name, implementation.Name)
+			return nil,
+				fault.New(fault.Invalid, "the task %s names the implementation %.200q, which is not in its module's tasks directory", t.Name, implementation.Name)
 		}
 		found = append(found, files[i])
 	}

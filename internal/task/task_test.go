@@ -123,7 +123,9 @@ func TestFilesOfATask(t *testing.T) {
 	for name, want := range map[string][]string{
 		"apache":       {"apache/tasks/init.rb"},
 		"apache::init": {"apache/tasks/init.rb"},
-		"multi::many":  {"multi/tasks/many_sh.sh", "multi/tasks/many_ps.ps1", "apache/files/a.txt", "multi/files/conf/one", "multi/lib/helper.rb", "multi/lib/puppet/x.rb"},
+		"multi::many": {
+			"multi/tasks/many_sh.sh", "multi/tasks/many_ps.ps1", "apache/files/a.txt", "multi/files/conf/one", "multi/lib/helper.rb", "multi/lib/puppet/x.rb",
+		},
 	} {
 		found, err := task.Find(t.Context(), world, name)
 		if err != nil {
@@ -216,15 +218,21 @@ func TestCheck(t *testing.T) {
 		{"apache", `{"action": "reload", "wait": 9, "port": 80, "_noop": true}`, `{"_noop":true,"action":"reload","port":80,"wait":9}`, ""},
 		{"apache", `{"action": "reload", "port": null}`, `{"action":"reload","port":null,"wait":5}`, ""},
 		{"apache", ``, ``, "the parameters do not fit the task apache: action (Enum['reload', 'restart']) is required; see `tutti task show apache`"},
-		{"apache", `{"action": "kill", "wait": 1.5, "port": 0, "colour": 1}`, ``, "the parameters do not fit the task apache: there is no parameter \"colour\"; action expects Enum['reload', 'restart'], got String; " +
-			"port expects Apache::Port = Integer[1, 65535], got Integer; wait expects Integer[0, 60], got Float; see `tutti task show apache`"},
+		{
+			"apache", `{"action": "kill", "wait": 1.5, "port": 0, "colour": 1}`, ``,
+			"the parameters do not fit the task apache: there is no parameter \"colour\"; action expects Enum['reload', 'restart'], got String; " +
+				"port expects Apache::Port = Integer[1, 65535], got Integer; wait expects Integer[0, 60], got Float; see `tutti task show apache`",
+		},
 		{"apache", `[]`, ``, `parameters are one JSON object, such as {"name": "ntp"}`},
 		{"apache", `{} {}`, ``, `parameters are one JSON object, such as {"name": "ntp"}`},
 		{"apache", `null`, ``, `parameters are one JSON object, such as {"name": "ntp"}`},
 		{"apache::plain", `{"anything": [1, 12345678901234567890]}`, `{"anything":[1,12345678901234567890]}`, ""},
 		{"secret::nothing", `{"a": 1}`, ``, "the parameters do not fit the task secret::nothing: there is no parameter \"a\"; see `tutti task show secret::nothing`"},
-		{"secret::keep", `{"password": {"hunter2": 1}, "token": "hunter2"}`, ``, "the parameters do not fit the task secret::keep: password expects Struct[{'user' => String}]; " +
-			"token expects Optional[Sensitive[String[8]]]; see `tutti task show secret::keep`"},
+		{
+			"secret::keep", `{"password": {"hunter2": 1}, "token": "hunter2"}`, ``,
+			"the parameters do not fit the task secret::keep: password expects Struct[{'user' => String}]; " +
+				"token expects Optional[Sensitive[String[8]]]; see `tutti task show secret::keep`",
+		},
 		{"alias::x", `{"a": 1}`, ``, "the parameter a cannot be checked: alias/types/wrong.pp defines Alias::Other, not Alias::Wrong"},
 		{"alias::undefined_one", `{"a": 1}`, ``, "the parameter a cannot be checked: the type Nowhere::Type is not defined: no module has nowhere/types/type.pp"},
 	} {
@@ -289,7 +297,8 @@ func FuzzParseMetadata(f *testing.F) {
 			p.Required()
 			p.Secret()
 		}
-		if _, err := (task.Task{Name: "x", Metadata: m}).Check(t.Context(), tasktest.Version{}, json.RawMessage(given)); err != nil && fault.Of(err) != fault.Invalid {
+		if _, err := (task.Task{Name: "x", Metadata: m}).Check(t.Context(), tasktest.Version{}, json.RawMessage(given)); err != nil &&
+			fault.Of(err) != fault.Invalid {
 			t.Fatalf("%v is not Invalid", err)
 		}
 	})

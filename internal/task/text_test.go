@@ -25,12 +25,16 @@ func TestTextsBecomeValuesByTheirType(t *testing.T) {
 		task, given, want string
 		texts             map[string]string
 	}{
-		"a text":               {"apache", "", `{"action":"reload"}`, map[string]string{"action": "reload"}},
-		"a number":             {"apache", "", `{"wait":7}`, map[string]string{"wait": "7"}},
-		"an alias":             {"apache", "", `{"port":80}`, map[string]string{"port": "80"}},
-		"fits as little":       {"apache", "", `{"wait":"soon"}`, map[string]string{"wait": "soon"}},
-		"beside values":        {"apache", `{"wait":1}`, `{"action":"reload","wait":1}`, map[string]string{"action": "reload"}},
-		"without a type":       {"apache::plain", "", `{"a":1.5,"b":true,"c":"01","d":"","e":"null","f":"[1]","g":-2e3}`, map[string]string{"a": "1.5", "b": "true", "c": "01", "d": "", "e": "null", "f": "[1]", "g": "-2e3"}},
+		"a text":         {"apache", "", `{"action":"reload"}`, map[string]string{"action": "reload"}},
+		"a number":       {"apache", "", `{"wait":7}`, map[string]string{"wait": "7"}},
+		"an alias":       {"apache", "", `{"port":80}`, map[string]string{"port": "80"}},
+		"fits as little": {"apache", "", `{"wait":"soon"}`, map[string]string{"wait": "soon"}},
+		"beside values":  {"apache", `{"wait":1}`, `{"action":"reload","wait":1}`, map[string]string{"action": "reload"}},
+		"without a type": {
+			"apache::plain", "", `{"a":1.5,"b":true,"c":"01","d":"","e":"null","f":"[1]","g":-2e3}`, map[string]string{
+				"a": "1.5", "b": "true", "c": "01", "d": "", "e": "null", "f": "[1]", "g": "-2e3",
+			},
+		},
 		"sensitive":            {"secret::keep", "", `{"token":"12345678"}`, map[string]string{"token": "12345678"}},
 		"a structure":          {"secret::keep", "", `{"password":{"user":"x"}}`, map[string]string{"password": `{"user": "x"}`}},
 		"of no such parameter": {"apache", "", `{"odd":1}`, map[string]string{"odd": "1"}},
@@ -41,7 +45,8 @@ func TestTextsBecomeValuesByTheirType(t *testing.T) {
 		}
 	}
 	for _, given := range []string{`{"wait":1}`, `[]`, `{"wait":`} {
-		if got, err := find(t, "apache").Typed(t.Context(), world, json.RawMessage(given), map[string]string{"wait": "s3cret"}); fault.Of(err) != fault.Invalid || strings.Contains(err.Error(), "s3cret") {
+		if got, err := find(t, "apache").Typed(t.Context(), world, json.RawMessage(given), map[string]string{"wait": "s3cret"}); fault.Of(err) != fault.Invalid ||
+			strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %s, %v", given, got, err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 // envelope is a good PCP 1 envelope with one part exchanged.
 func envelope(old, replacement string) string {
-	const good = `{"id":"` + id1 + `","message_type":"http://puppetlabs.com/x","expires":"2026-01-01T00:00:00Z","targets":["pcp:///server"],"sender":"pcp://web1/agent"}`
+	const good = `{"id":"` + id1 +
+		`","message_type":"http://puppetlabs.com/x","expires":"2026-01-01T00:00:00Z","targets":["pcp:///server"],"sender":"pcp://web1/agent"}`
 	return strings.Replace(good, old, replacement, 1)
 }
 

@@ -24,18 +24,41 @@ const (
 
 // examples is a message of every kind that a broker sends or passes on.
 var examples = map[string]wire.Message{
-	"associate_request":  {ID: id1, Type: wire.AssociateRequest, Sender: "pcp://web1/agent", Target: wire.Broker},
-	"associate_response": {ID: id2, Type: wire.AssociateResponse, Sender: wire.Broker, Target: "pcp://web1/agent", InReplyTo: id1, Data: wire.Data(wire.Association{ID: id1, Success: true})},
-	"associate_refusal":  {ID: id2, Type: wire.AssociateResponse, Sender: wire.Broker, Target: "pcp://web1/agent", InReplyTo: id1, Data: wire.Data(wire.Association{ID: id1, Reason: "Session already associated."})},
-	"inventory_request":  {ID: id1, Type: wire.InventoryRequest, Sender: "pcp://ctl/controller", Target: wire.Broker, Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/agent"}, Subscribe: true})},
-	"inventory_response": {ID: id2, Type: wire.InventoryResponse, Target: "pcp://ctl/controller", InReplyTo: id1, Data: wire.Data(wire.Inventory{URIs: []wire.URI{"pcp://web1/agent"}})},
-	"inventory_update":   {ID: id2, Type: wire.InventoryUpdate, Target: "pcp://ctl/controller", Data: wire.Data(wire.Changes{Changes: []wire.Change{{Client: "pcp://web1/agent", Change: -1}, {Client: "pcp://web1/agent", Change: 1}}})},
-	"error_message":      {ID: id2, Type: wire.ErrorMessage, InReplyTo: id1, Data: wire.Data("Not connected.")},
-	"destination_report": {ID: id2, Type: wire.DestinationReport, Sender: wire.Broker, Target: "pcp://ctl/controller", Data: wire.Data(wire.Destinations{ID: id1, Targets: []wire.URI{"pcp://web1/agent"}})},
-	"ttl_expired":        {ID: id2, Type: wire.TTLExpired, Sender: wire.Broker, Target: "pcp://ctl/controller", Data: wire.Data(wire.Expiry{ID: id1})},
-	"version_error":      {ID: id2, Type: wire.VersionError, Sender: wire.Broker, Target: "pcp://ctl/controller", Data: wire.Data(wire.Mismatch{ID: id1, Target: "pcp://web1/agent", Reason: "old"})},
-	"blocking_request":   {ID: id1, Type: wire.BlockingRequest, Sender: "pcp://ctl/controller", Target: "pcp://web1/agent", Data: jsontext.Value(`{"transaction_id":"7","module":"echo","action":"echo","params":{"argument":"ü\n"}}`)},
-	"data_null":          {ID: id1, Type: wire.BlockingRequest, Sender: "pcp://ctl/controller", Target: "pcp://web1/agent", Data: jsontext.Value("null")},
+	"associate_request": {ID: id1, Type: wire.AssociateRequest, Sender: "pcp://web1/agent", Target: wire.Broker},
+	"associate_response": {
+		ID: id2, Type: wire.AssociateResponse, Sender: wire.Broker, Target: "pcp://web1/agent", InReplyTo: id1,
+		Data: wire.Data(wire.Association{ID: id1, Success: true}),
+	},
+	"associate_refusal": {
+		ID: id2, Type: wire.AssociateResponse, Sender: wire.Broker, Target: "pcp://web1/agent", InReplyTo: id1,
+		Data: wire.Data(wire.Association{ID: id1, Reason: "Session already associated."}),
+	},
+	"inventory_request": {
+		ID: id1, Type: wire.InventoryRequest, Sender: "pcp://ctl/controller", Target: wire.Broker,
+		Data: wire.Data(wire.Query{Query: []wire.URI{"pcp://*/agent"}, Subscribe: true}),
+	},
+	"inventory_response": {
+		ID: id2, Type: wire.InventoryResponse, Target: "pcp://ctl/controller", InReplyTo: id1, Data: wire.Data(wire.Inventory{URIs: []wire.URI{"pcp://web1/agent"}}),
+	},
+	"inventory_update": {
+		ID: id2, Type: wire.InventoryUpdate, Target: "pcp://ctl/controller",
+		Data: wire.Data(wire.Changes{Changes: []wire.Change{{Client: "pcp://web1/agent", Change: -1}, {Client: "pcp://web1/agent", Change: 1}}}),
+	},
+	"error_message": {ID: id2, Type: wire.ErrorMessage, InReplyTo: id1, Data: wire.Data("Not connected.")},
+	"destination_report": {
+		ID: id2, Type: wire.DestinationReport, Sender: wire.Broker, Target: "pcp://ctl/controller",
+		Data: wire.Data(wire.Destinations{ID: id1, Targets: []wire.URI{"pcp://web1/agent"}}),
+	},
+	"ttl_expired": {ID: id2, Type: wire.TTLExpired, Sender: wire.Broker, Target: "pcp://ctl/controller", Data: wire.Data(wire.Expiry{ID: id1})},
+	"version_error": {
+		ID: id2, Type: wire.VersionError, Sender: wire.Broker, Target: "pcp://ctl/controller",
+		Data: wire.Data(wire.Mismatch{ID: id1, Target: "pcp://web1/agent", Reason: "old"}),
+	},
+	"blocking_request": {
+		ID: id1, Type: wire.BlockingRequest, Sender: "pcp://ctl/controller", Target: "pcp://web1/agent",
+		Data: jsontext.Value(`{"transaction_id":"7","module":"echo","action":"echo","params":{"argument":"ü\n"}}`),
+	},
+	"data_null": {ID: id1, Type: wire.BlockingRequest, Sender: "pcp://ctl/controller", Target: "pcp://web1/agent", Data: jsontext.Value("null")},
 }
 
 // TestGoldenFrames shows both forms of every example, for a reader to review.

@@ -58,7 +58,9 @@ func (f Fleet) PuppetDBCatalog(node int) []byte {
 			}
 			b.add(kind, fmt.Sprintf("/etc/site/%s-%02d.conf", role(node), i), class, 100+i, false, parameters)
 		case "Package":
-			b.add(kind, fmt.Sprintf("pkg-%s-%02d", s.family, i), class, 100+i, false, object{"ensure": []string{"installed", "latest", "1.2.3-1"}[r.IntN(3)], "provider": "apt"})
+			b.add(kind, fmt.Sprintf("pkg-%s-%02d", s.family, i), class, 100+i, false, object{
+				"ensure": []string{"installed", "latest", "1.2.3-1"}[r.IntN(3)], "provider": "apt",
+			})
 		case "Service":
 			b.add(kind, fmt.Sprintf("svc-%02d", i), class, 100+i, false, object{"ensure": "running", "enable": true})
 		case "User":

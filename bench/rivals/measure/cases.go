@@ -12,7 +12,9 @@ func Ours(name string, figures map[string]float64) Row {
 }
 
 // Watched does the work of a case and adds to its figures the cores that everybody took meanwhile.
-func Watched(ctx context.Context, name string, sample func() (Usage, error), work func() (map[string]float64, error)) (figures map[string]float64, span Span, err error) {
+func Watched(ctx context.Context, name string, sample func() (Usage, error),
+	work func() (map[string]float64, error),
+) (figures map[string]float64, span Span, err error) {
 	watch, err := Start(ctx, sample)
 	if err != nil {
 		return nil, span, err

@@ -1,5 +1,7 @@
-// Settings: certificates, users and tokens.
+// Settings: certificates, users, tokens and the audit log.
+import assert from 'node:assert/strict';
 import { base } from '../lane.mjs';
+import { settled } from '../world.mjs';
 
 export async function tellSettings({ page, journey }) {
   await journey('a request for a certificate is signed, and the certificate revoked', async () => {
@@ -40,6 +42,18 @@ export async function tellSettings({ page, journey }) {
     await dialog.getByText('olga').first().waitFor();
   });
 
+  await journey('the audit log has room for what something was done to, also where a window is not wide', async () => {
+    const from = page.getByRole('columnheader', { name: 'From', exact: true });
+    await page.goto(`${base}/audit`);
+    await from.waitFor();
+    await page.setViewportSize({ width: 1024, height: 800 });
+    await from.waitFor({ state: 'detached' });
+    await settled(page);
+    const objects = page.getByRole('table', { name: /Audit log/ }).locator('.grid-row [role=cell]:nth-child(4)');
+    assert.deepEqual(await objects.evaluateAll(cutOff), []);
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   await journey('a token is made, shown once, and revoked', async () => {
     await page.goto(`${base}/access?view=tokens`);
     await page.getByRole('button', { name: 'New token…' }).click();
@@ -53,4 +67,11 @@ export async function tellSettings({ page, journey }) {
     await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByRole('button', { name: 'Revoke… ci' }).waitFor({ state: 'detached' });
   });
+}
+
+/** The texts of cells that are cut off, of those with at most 30 letters: longer ones are whole when pointed at. */
+function cutOff(cells) {
+  return cells
+    .filter((cell) => cell.textContent.length <= 30 && cell.scrollWidth > cell.clientWidth)
+    .map((cell) => cell.textContent);
 }

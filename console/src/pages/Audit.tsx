@@ -37,7 +37,7 @@ const columns = (open: (e: AuditEntry) => void): Column<AuditEntry>[] => [
     from: 1200,
     cell: (e) => <span title={visible(e.detail ?? '')}>{visible(e.detail ?? '')}</span>,
   },
-  { key: 'remote', title: 'From', width: '140px', from: 900, cell: (e) => e.remote ?? '–' },
+  { key: 'remote', title: 'From', width: '140px', from: 1200, cell: (e) => e.remote ?? '–' },
 ];
 
 const times = [

@@ -126,8 +126,8 @@ func (r *round) take(node fleet.Certname, a kept) bool {
 	return true
 }
 
-// came notes that a node that was asked before has a new connection, and is to be asked again: what was sent by the old one may be lost. Nobody says that the old
-// one has ended if the new one was there first.
+// came notes that a node that was asked before has a new connection, and is to be asked again: what was sent by the old one may be lost. Nobody says that the
+// old one has ended if the new one was there first.
 func (r *round) came(node fleet.Certname) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

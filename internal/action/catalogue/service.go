@@ -324,7 +324,8 @@ func (s *Service) prune() {
 	}
 }
 
-// fullOfSets and fullOfModules say whether there is no more room; what is full asks for nothing, and drops what was asked for before. The caller holds the lock.
+// fullOfSets and fullOfModules say whether there is no more room; what is full asks for nothing, and drops what was asked for before. The caller holds the
+// lock.
 func (s *Service) fullOfSets() bool    { return s.known >= s.limits.Sets }
 func (s *Service) fullOfModules() bool { return s.bytes >= s.limits.Bytes }
 

@@ -211,7 +211,9 @@ func TestEachThingIsAskedOnce(t *testing.T) {
 		}
 		got := f.service.Modules(everybody)
 		wantModules := []catalogue.Module{
-			{Name: "fan", Description: "What fan 2 does", Versions: []catalogue.Version{{Version: "2", Digest: fan.Digest(), Provider: action.External, Nodes: 67, Known: true}}},
+			{Name: "fan", Description: "What fan 2 does", Versions: []catalogue.Version{
+				{Version: "2", Digest: fan.Digest(), Provider: action.External, Nodes: 67, Known: true},
+			}},
 			{Name: "lamp", Description: "What lamp 1.10 does", Versions: []catalogue.Version{
 				{Version: "1.10", Digest: lamp.Digest(), Provider: action.External, Nodes: 133, Known: true},
 				{Version: "1.9", Digest: old.Digest(), Provider: action.External, Nodes: 67, Known: true},
@@ -432,7 +434,9 @@ func TestProblems(t *testing.T) {
 			{Name: "fan", Problems: []catalogue.Problem{
 				{Version: "9", Provider: action.External, Text: "its node tells the metadata of another module as those of this one", Nodes: []fleet.Certname{"b"}},
 			}},
-			{Name: "lamp", Description: "What lamp 1 does", Versions: []catalogue.Version{{Version: "1", Digest: lamp.Digest(), Provider: action.External, Nodes: 1, Known: true}}},
+			{Name: "lamp", Description: "What lamp 1 does", Versions: []catalogue.Version{
+				{Version: "1", Digest: lamp.Digest(), Provider: action.External, Nodes: 1, Known: true},
+			}},
 		}
 		if diff := cmp.Diff(want, f.service.Modules(everybody)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

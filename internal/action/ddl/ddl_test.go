@@ -216,12 +216,17 @@ func TestRefusedRuby(t *testing.T) {
 		act("  input :i, :optional => 5"):              "line 3: optional must be true or false",
 		strings.Repeat("#", 1<<20+1):                   "line 1: the DDL has more than 1048576 bytes",
 		"metadata :x => " + strings.Repeat("[", 60):    "line 1: values are nested more than 50 deep",
-		"%w[" + strings.Repeat("a ", 3000) + "].each do |x|\nend":                                                        "line 1: the DDL has more than 2000 statements",
-		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage \"" + strings.Repeat("#{v}", 1000) + "\"\nend":        "line 2: the texts that are put together have more than 8388608 bytes",
-		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage v" + strings.Repeat(".upcase", 1000) + "\nend":        "line 2: the texts that are put together have more than 8388608 bytes",
-		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage \"#{v" + strings.Repeat(".upcase", 1000) + "}\"\nend": "line 2: the texts that are put together have more than 8388608 bytes",
-		"%w[" + strings.Repeat("a ", 900) + "].each do |v|\nusage \"" + strings.Repeat("x", 1<<16) + "#{v}\"\nend":       "line 2: the texts that are put together have more than 8388608 bytes",
-		"usage 'x'" + strings.Repeat(" 'x'", 10_000):                                                                     "line 1: the texts that are put together have more than 8388608 bytes",
+		"%w[" + strings.Repeat("a ", 3000) +
+			"].each do |x|\nend": "line 1: the DDL has more than 2000 statements",
+		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage \"" + strings.Repeat("#{v}", 1000) +
+			"\"\nend": "line 2: the texts that are put together have more than 8388608 bytes",
+		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage v" + strings.Repeat(".upcase", 1000) +
+			"\nend": "line 2: the texts that are put together have more than 8388608 bytes",
+		"['" + strings.Repeat("x", 1<<16) + "'].each do |v|\nusage \"#{v" + strings.Repeat(".upcase", 1000) +
+			"}\"\nend": "line 2: the texts that are put together have more than 8388608 bytes",
+		"%w[" + strings.Repeat("a ", 900) + "].each do |v|\nusage \"" + strings.Repeat("x", 1<<16) +
+			"#{v}\"\nend": "line 2: the texts that are put together have more than 8388608 bytes",
+		"usage 'x'" + strings.Repeat(" 'x'", 10_000): "line 1: the texts that are put together have more than 8388608 bytes",
 	} {
 		_, err := ddl.Ruby("x", []byte(text))
 		if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), want) {

@@ -381,7 +381,8 @@ func (s *scanner) heredoc() error {
 		s.at++
 	}
 	rest, end := s.rest(), 0
-	for end < len(rest) && (rest[end] == '_' || rest[end] >= 'A' && rest[end] <= 'Z' || rest[end] >= 'a' && rest[end] <= 'z' || end > 0 && rest[end] >= '0' && rest[end] <= '9') {
+	for end < len(rest) &&
+		(rest[end] == '_' || rest[end] >= 'A' && rest[end] <= 'Z' || rest[end] >= 'a' && rest[end] <= 'z' || end > 0 && rest[end] >= '0' && rest[end] <= '9') {
 		end++
 	}
 	if end == 0 || !strings.HasPrefix(rest[end:], mark) {

@@ -18,7 +18,8 @@ func TestAnswersHold(t *testing.T) {
 		`data.deep.er == 1.5`: true, `"b" in data.tags`: true, `len(data.tags) == 2`: true, `any(data.tags, # == "a")`: true, `data.on`: true, `not data.on`: false,
 		`not data.status == "running"`: true, `code == 0 or data.on`: true,
 		// What is not there, and what is of another kind, does not hold.
-		`data.nothing == "x"`: false, `data.nothing.deeper == 1`: false, `data.status > 5`: false, `data.status`: false, `data.size.x == 1`: false, `not (data.nothing > 5)`: false,
+		`data.nothing == "x"`: false, `data.nothing.deeper == 1`: false, `data.status > 5`: false, `data.status`: false, `data.size.x == 1`: false,
+		`not (data.nothing > 5)`: false,
 	} {
 		a, err := filter.ParseAnswers(text)
 		if err != nil {
@@ -32,7 +33,8 @@ func TestAnswersHold(t *testing.T) {
 			t.Errorf("%s holds for what is no JSON", text)
 		}
 	}
-	if a, err := filter.ParseAnswers(`code == 1 and data.status == "x"`); err != nil || a.Hold(reply, nil) || a.Hold(reply, []byte(`[1]`)) || a.Hold(reply, []byte(`"x"`)) {
+	if a, err := filter.ParseAnswers(`code == 1 and data.status == "x"`); err != nil || a.Hold(reply, nil) || a.Hold(reply, []byte(`[1]`)) ||
+		a.Hold(reply, []byte(`"x"`)) {
 		t.Errorf("without an object: %v", err)
 	}
 }
@@ -40,9 +42,10 @@ func TestAnswersHold(t *testing.T) {
 func TestExpressionsOverAnswersThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		``: "it is empty", `code = 0`: `one = is written in facts`, `code ==`: "character", `cod == 0`: `unknown name cod`, `code`: "a condition is true or false|expected bool",
-		`fact("os") == 1`: "unknown name fact", `code == "0"`: "invalid operation|mismatched", `map(data, # > 1)`: "expected bool", strings.Repeat("x", 5000): "4096 may be",
-		strings.TrimSuffix(strings.Repeat("code == 1 or ", 150), " or "): "300 parts",
+		``: "it is empty", `code = 0`: `one = is written in facts`, `code ==`: "character", `cod == 0`: `unknown name cod`,
+		`code`:            "a condition is true or false|expected bool",
+		`fact("os") == 1`: "unknown name fact", `code == "0"`: "invalid operation|mismatched", `map(data, # > 1)`: "expected bool",
+		strings.Repeat("x", 5000): "4096 may be", strings.TrimSuffix(strings.Repeat("code == 1 or ", 150), " or "): "300 parts",
 	} {
 		_, err := filter.ParseAnswers(text)
 		said := ""

@@ -106,7 +106,8 @@ func parseFact(text string) (factTest, *mistake) {
 		return factTest{}, wrong
 	}
 	if at := strings.IndexAny(path, " \t\"'"); at >= 0 {
-		return factTest{}, &mistake{at: characters(path[:at]) + 1, detail: "the name of a fact has no spaces and quotes here", hint: `write fact("a name") in an expression`}
+		return factTest{},
+			&mistake{at: characters(path[:at]) + 1, detail: "the name of a fact has no spaces and quotes here", hint: `write fact("a name") in an expression`}
 	}
 	at := characters(text) - characters(value) + 1
 	if value == "" {

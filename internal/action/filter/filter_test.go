@@ -40,8 +40,12 @@ func TestFacts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ yes, no []string }{
 		{ // = and ==: text is compared character by character
-			yes: []string{"os.family=Debian", "os.family==Debian", "os.family = Debian", "words=red hat", "virtual=true", "physical=false", "os.release.full=22.10", "slashes==/a/"},
-			no:  []string{"os.family=debian", "os.family=Deb", "os.family==/Debian/", "virtual=1", "virtual=yes", "os.release.full=22.1", "text8=8.0", "x=1", "nothing=<nil>"},
+			yes: []string{
+				"os.family=Debian", "os.family==Debian", "os.family = Debian", "words=red hat", "virtual=true", "physical=false", "os.release.full=22.10", "slashes==/a/",
+			},
+			no: []string{
+				"os.family=debian", "os.family=Deb", "os.family==/Debian/", "virtual=1", "virtual=yes", "os.release.full=22.1", "text8=8.0", "x=1", "nothing=<nil>",
+			},
 		},
 		{ // a number is compared as one
 			yes: []string{"cores=8", "cores==8.0", "cores=+8", "load=0.5", "memory=34359738368", "memory=3.4359738368e10", "whole=8", "whole=8.00"},
@@ -60,8 +64,11 @@ func TestFacts(t *testing.T) {
 			no:  []string{"os.family!~/Deb/", "os.family!=/Deb/", "x!~/a/", "nothing!=/a/"},
 		},
 		{ // order: numbers, and texts of digits, as numbers
-			yes: []string{"cores<9", "cores<10", "cores<=8", "cores=<8", "cores>7", "cores>=8", "cores=>8", "text8<10", "text8>=8.0", "load<1", "memory>34359738367", "os.release.full>22.09", "cores > 7.5", "cores>-1"},
-			no:  []string{"cores<8", "cores>8", "cores>10", "text8>10", "os.release.full>22.9", "x<1", "x>1", "x<=1", "x>=1", "nothing<1"},
+			yes: []string{
+				"cores<9", "cores<10", "cores<=8", "cores=<8", "cores>7", "cores>=8", "cores=>8", "text8<10", "text8>=8.0", "load<1", "memory>34359738367",
+				"os.release.full>22.09", "cores > 7.5", "cores>-1",
+			},
+			no: []string{"cores<8", "cores>8", "cores>10", "text8>10", "os.release.full>22.9", "x<1", "x>1", "x<=1", "x>=1", "nothing<1"},
 		},
 		{ // else as text
 			yes: []string{"os.family<E", "os.family>=Debian", "version<7.9.0", "cores<eight", "words>red"},
@@ -118,7 +125,9 @@ func TestClassesModulesAndNames(t *testing.T) {
 		{filter.Filter{Words: []string{"role::web os.family=Debian"}}, filter.Yes, "os.family is \"Debian\""},
 		{filter.Filter{Words: []string{"/^role/", "/x=/"}}, filter.No, "no class in its catalog matches /x=/"},
 		{filter.Filter{Words: []string{"service"}}, filter.No, "the class service is not in its catalog"},
-		{filter.Filter{Facts: []string{"os.family=Debian"}, Classes: []string{"ntp"}, Names: []string{"/web/"}, Select: `name == "x"`}, filter.No, "its name is web1.example.com"},
+		{filter.Filter{
+			Facts: []string{"os.family=Debian"}, Classes: []string{"ntp"}, Names: []string{"/web/"}, Select: `name == "x"`,
+		}, filter.No, "its name is web1.example.com"},
 		{filter.Filter{Facts: []string{"x=1"}, Select: `file("/x").present`}, filter.No, `file("/x") must be asked of the node`},
 		{filter.Filter{Facts: []string{"cores=8"}, Select: `file("/x").present`}, filter.Unknown, `file("/x") must be asked of the node`},
 	} {

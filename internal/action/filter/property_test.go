@@ -63,7 +63,9 @@ func drawLeaf(t *rapid.T, s small, number *int) drawn {
 	case 0:
 		return drawn{text: fmt.Sprintf(`fact(%q) == %d`, path, wanted), result: func(filter.Node) result { return truthOf(there && value == float64(wanted)) }}
 	case 1:
-		return drawn{text: fmt.Sprintf(`fact(%q) != "t%d"`, path, wanted), result: func(filter.Node) result { return truthOf(!there || value != fmt.Sprintf("t%d", wanted)) }}
+		return drawn{
+			text: fmt.Sprintf(`fact(%q) != "t%d"`, path, wanted), result: func(filter.Node) result { return truthOf(!there || value != fmt.Sprintf("t%d", wanted)) },
+		}
 	case 2:
 		return drawn{text: fmt.Sprintf(`facts.%s > %d`, path, wanted), result: func(filter.Node) result {
 			n, isNumber := value.(float64)
@@ -125,20 +127,23 @@ func drawData(t *rapid.T, number *int, wanted int) drawn {
 		}}
 	}
 	operator := rapid.SampledFrom([]string{"==", "!=", "<"}).Draw(t, "operator")
-	return drawn{text: fmt.Sprintf(`file("/%d").size %s %d`, *number, operator, wanted), query: q, answers: with("size", -1.0, float64(wanted), 5.0, "odd"), result: func(n filter.Node) result {
-		value, problem := field(n, "size")
-		_, odd := value.(string)
-		switch {
-		case problem, odd:
-			return isBroken
-		case value == nil && operator == "<":
-			return isBroken
-		case operator == "<":
-			return truthOf(value.(float64) < float64(wanted))
-		default:
-			return truthOf((value == float64(wanted)) == (operator == "=="))
-		}
-	}}
+	return drawn{
+		text: fmt.Sprintf(`file("/%d").size %s %d`, *number, operator, wanted), query: q, answers: with("size", -1.0, float64(wanted), 5.0, "odd"),
+		result: func(n filter.Node) result {
+			value, problem := field(n, "size")
+			_, odd := value.(string)
+			switch {
+			case problem, odd:
+				return isBroken
+			case value == nil && operator == "<":
+				return isBroken
+			case operator == "<":
+				return truthOf(value.(float64) < float64(wanted))
+			default:
+				return truthOf((value == float64(wanted)) == (operator == "=="))
+			}
+		},
+	}
 }
 
 func drawTree(t *rapid.T, s small, depth int, number *int) *tree {

@@ -256,7 +256,8 @@ func (w *rewriter) call(node *ast.Node, n *ast.CallNode) *mistake {
 	}
 	text, ok := literalOf(n)
 	if !ok {
-		return wrongAt(n, `write it like `+id.Value+`("`+map[string]string{"fact": "os.family", "module": "service"}[id.Value]+`")`, "%s takes one text that is written out", id.Value)
+		return wrongAt(n, `write it like `+id.Value+`("`+map[string]string{"fact": "os.family", "module": "service"}[id.Value]+`")`,
+			"%s takes one text that is written out", id.Value)
 	}
 	switch id.Value {
 	case "fact":

@@ -41,7 +41,9 @@ func (down) SaveCall(context.Context, history.Call) (int64, error) {
 func TestARecordThatIsNotWrittenIsSaid(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	history.Keeper{Store: down{}, Log: slog.New(slog.NewTextHandler(&log, nil))}.Keep(t.Context(), history.Call{Module: "m", Action: "a", Actor: "ann", Input: "unsaid"})
+	history.Keeper{
+		Store: down{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}.Keep(t.Context(), history.Call{Module: "m", Action: "a", Actor: "ann", Input: "unsaid"})
 	if text := log.String(); !strings.Contains(text, "disk is full") || !strings.Contains(text, "actor=ann") || strings.Contains(text, "unsaid") {
 		t.Error(text)
 	}

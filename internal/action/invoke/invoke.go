@@ -200,7 +200,8 @@ func (r Request) check() error {
 
 func denied(nodes []fleet.Certname, refused map[fleet.Certname]string) error {
 	i := slices.IndexFunc(nodes, func(node fleet.Certname) bool { return refused[node] != "" })
-	return fault.New(fault.Denied, "%s. It is denied for %d of %s. Nobody was asked; skip_denied leaves them out", refused[nodes[i]], len(refused), fault.Count(len(nodes), "node"))
+	return fault.New(fault.Denied, "%s. It is denied for %d of %s. Nobody was asked; skip_denied leaves them out", refused[nodes[i]], len(refused),
+		fault.Count(len(nodes), "node"))
 }
 
 // able are the nodes that can be asked; of the others, the call is told why not.

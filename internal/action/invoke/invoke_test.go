@@ -106,7 +106,9 @@ func TestAsk(t *testing.T) {
 	service := shop{t, &asked, &kept}.service()
 	ctx := fleet.WithActor(t.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "ana"})
 	all := job.Targets{Nodes: []fleet.Certname{"new", "old", "older", "bare", "mine"}}
-	request := invoke.Request{Module: "lamp", Action: "status", Texts: map[string]string{"n": "4", "key": "correct horse"}, Targets: all, SkipDenied: true, Batch: 3, Sleep: time.Second}
+	request := invoke.Request{
+		Module: "lamp", Action: "status", Texts: map[string]string{"n": "4", "key": "correct horse"}, Targets: all, SkipDenied: true, Batch: 3, Sleep: time.Second,
+	}
 	c, err := service.Prepare(ctx, request)
 	if err != nil {
 		t.Fatal(err)
@@ -154,11 +156,13 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	service := shop{t: t, asked: &asked}.service()
 	good := invoke.Request{Module: "lamp", Action: "status", Texts: map[string]string{"n": "4"}, Targets: job.Targets{Nodes: []fleet.Certname{"new", "mine"}}}
 	for want, change := range map[string]func(*invoke.Request){
-		"no node has told of a module fan":                                                              func(r *invoke.Request) { r.Module = "fan" },
-		"the module lamp has no action statsu":                                                          func(r *invoke.Request) { r.Action = "statsu" },
-		"lamp on changes nodes, so it is a job: order it as one":                                        func(r *invoke.Request) { r.Action = "on" },
-		"input of lamp status: field n: it is missing":                                                  func(r *invoke.Request) { r.Texts = nil },
-		"input of lamp status: field n: it must be an integer":                                          func(r *invoke.Request) { r.Texts = map[string]string{"n": "x"} },
+		"no node has told of a module fan":                       func(r *invoke.Request) { r.Module = "fan" },
+		"the module lamp has no action statsu":                   func(r *invoke.Request) { r.Action = "statsu" },
+		"lamp on changes nodes, so it is a job: order it as one": func(r *invoke.Request) { r.Action = "on" },
+		"input of lamp status: field n: it is missing":           func(r *invoke.Request) { r.Texts = nil },
+		"input of lamp status: field n: it must be an integer": func(r *invoke.Request) {
+			r.Texts = map[string]string{"n": "x"}
+		},
 		"field timeout: it is between 0 and 1h":                                                         func(r *invoke.Request) { r.Timeout = 2 * time.Hour },
 		"field batch: it is a number of nodes; 0 asks all at once":                                      func(r *invoke.Request) { r.Batch = -1 },
 		"field batch_sleep: it is between 0 and 1h":                                                     func(r *invoke.Request) { r.Sleep = -1 },

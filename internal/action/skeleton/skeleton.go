@@ -58,8 +58,8 @@ func Files(module, in string) ([]File, error) {
 	if l.build != "" {
 		built = "Build it first: `" + strings.TrimSpace(l.build) + "`\n\n"
 	}
-	replaced := strings.NewReplacer("METADATA\n", text("metadata.json"), "LANGUAGE", l.name, "PROGRAM", program, "BUILT", strings.ReplaceAll(built, "MODULE", module),
-		"BUILD\n", strings.ReplaceAll(l.build, "MODULE", module), "MODULE", module)
+	replaced := strings.NewReplacer("METADATA\n", text("metadata.json"), "LANGUAGE", l.name, "PROGRAM", program, "BUILT",
+		strings.ReplaceAll(built, "MODULE", module), "BUILD\n", strings.ReplaceAll(l.build, "MODULE", module), "MODULE", module)
 	files := []File{
 		{program, []byte(replaced.Replace(text(in))), l.program == ""},
 		{"test.sh", []byte(replaced.Replace(text("test.sh"))), true},

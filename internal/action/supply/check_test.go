@@ -61,7 +61,8 @@ func TestCheck(t *testing.T) {
 	want := map[string]string{
 		"site/hidden/tutti/bad/metadata.json": "its metadata is not JSON", "modules/a/tutti/cut/metadata.json": "its metadata is not JSON",
 		"modules/a/tutti/empty/metadata.json": "its metadata has no actions", "modules/a/tutti/large/metadata.json": "it has more than ",
-		"modules/a/tutti/silent": "its folder has no metadata.json", "modules/a/tutti/idle": "its folder has no program: run", "modules/a/tutti/twice": "two Puppet modules have",
+		"modules/a/tutti/silent": "its folder has no metadata.json", "modules/a/tutti/idle": "its folder has no program: run",
+		"modules/a/tutti/twice": "two Puppet modules have",
 	}
 	for path, reason := range want {
 		if strings.HasPrefix(got[path], reason) {

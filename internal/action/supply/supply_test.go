@@ -49,10 +49,12 @@ func TestSupply(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deploy("production", "manifests/site.pp", "modules/hidden/tutti/shadow/metadata.json", "modules/web/files/secret", "modules/web/tutti/README", "modules/web/tutti/disk/lib/a",
-		"modules/web/tutti/disk/metadata.json", "modules/web/tutti/disk/run", "site/hidden/manifests/init.pp")
+	deploy("production", "manifests/site.pp", "modules/hidden/tutti/shadow/metadata.json", "modules/web/files/secret", "modules/web/tutti/README",
+		"modules/web/tutti/disk/lib/a", "modules/web/tutti/disk/metadata.json", "modules/web/tutti/disk/run", "site/hidden/manifests/init.pp")
 	deploy("test", "modules/web/tutti/other/metadata.json")
-	s := supply.Service{Places: places{map[fleet.Certname]fleet.Environment{"web-1": "production", "web-2": "test", "new-1": "none", "sad-1": "broken"}, library}, Trees: library}
+	s := supply.Service{
+		Places: places{map[fleet.Certname]fleet.Environment{"web-1": "production", "web-2": "test", "new-1": "none", "sad-1": "broken"}, library}, Trees: library,
+	}
 	told := func(node fleet.Certname) (lines []string) {
 		t.Helper()
 		all, err := s.Supply(t.Context(), node)
@@ -78,7 +80,10 @@ func TestSupply(t *testing.T) {
 	if lines := told("new-1"); lines != nil {
 		t.Errorf("without code: %v", lines)
 	}
-	for _, path := range []string{"modules/web/files/secret", "modules/web/tutti/README", "modules/web/tutti/other/metadata.json", "modules/hidden/tutti/shadow/metadata.json", "manifests/site.pp"} {
+	for _, path := range []string{
+		"modules/web/files/secret", "modules/web/tutti/README", "modules/web/tutti/other/metadata.json",
+		"modules/hidden/tutti/shadow/metadata.json", "manifests/site.pp",
+	} {
 		if may, err := s.MayHave(t.Context(), "web-1", fleet.DigestOf([]byte(path))); may || err != nil {
 			t.Errorf("%s: %v, %v", path, may, err)
 		}

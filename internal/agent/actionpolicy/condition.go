@@ -40,7 +40,8 @@ func parseCondition(word string) (condition, error) {
 	switch isPattern := slashed && closed && inner != ""; {
 	case !isPattern && parts[2] != "=~":
 	case isPattern && !slices.Contains([]string{"=", "==", "=~"}, parts[2]):
-		return c, fault.New(fault.Invalid, "facts: %.80q: a regular expression goes with = and =~ only; write a row for each case", word) // as a text it would hold for nearly anything
+		// as a text it would hold for nearly anything
+		return c, fault.New(fault.Invalid, "facts: %.80q: a regular expression goes with = and =~ only; write a row for each case", word)
 	default:
 		if !isPattern {
 			inner = c.value

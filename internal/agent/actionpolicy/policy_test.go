@@ -60,7 +60,9 @@ func TestAllow(t *testing.T) {
 		{"tutti=opa", "status", nil, nil, "no line of disk.policy allows status to tutti=opa"},
 		{"xtutti=opa", "status", db, nil, "no line of disk.policy allows status to xtutti=opa"},
 		{"tutti=dev", "remove", db, []string{"role::web", "profile::nginx"}, "disk.policy line 5 denies remove to tutti=dev"},
-		{"tutti=dev", "remove", nil, []string{"role::web", "profile::nginx"}, "disk.policy line 5 may deny remove to tutti=dev: the node's facts or classes are not known"},
+		{"tutti=dev", "remove", nil, []string{
+			"role::web", "profile::nginx",
+		}, "disk.policy line 5 may deny remove to tutti=dev: the node's facts or classes are not known"},
 		{"tutti=dev", "remove", canonical(t, `{"environment":"test"}`), []string{"role::web", "profile::nginx"}, ""},
 		{"tutti=dev", "remove", canonical(t, `{}`), []string{"role::web"}, "no line of disk.policy allows remove to tutti=dev"},
 		{"tutti=dev", "remove", canonical(t, `{}`), nil, "no line of disk.policy allows remove to tutti=dev"},
@@ -81,7 +83,8 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	all := canonical(t, `{"role":"db","count":4,"virtual":true,"os.family":"flat","os":{"family":"Debian","release":{"major":"12"}},"ips":["1"],"nothing":null,"empty":"","odd/name":"x","v":"0x10"}`)
 	for condition, want := range map[string]bool{
-		"role=db": true, "role==db": true, "role=DB": false, "role!=web": true, "role!=db": false, "role=~^d": true, "role=/b$/": true, "role=/B$/": false, "role==/^d/": true,
+		"role=db": true, "role==db": true, "role=DB": false, "role!=web": true, "role!=db": false, "role=~^d": true, "role=/b$/": true,
+		"role=/B$/": false, "role==/^d/": true,
 		"count=4": true, "count=4.0": true, "count<10": true, "count=<4": true, "count<=3": false, "count>3": true, "count=>4": true, "count>=5": false,
 		"virtual=true": true, "os.family=flat": true, "os.release.major>=9": true, "os.release.major<9": false, "os.release=12": false, "os!=x": false,
 		"ips!=x": false, "nothing=null": false, "nothing!=x": false, "missing!=x": false, "missing=x": false, "empty!=x": true, "odd/name=x": true,
@@ -132,7 +135,10 @@ func TestRowsThatAreRefused(t *testing.T) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		}
 	}
-	for text, want := range map[string]string{"a/b x": "g line 1: a group's name", "a x\na y": "g line 2: the group a is there twice", "# " + strings.Repeat("#", actionpolicy.MaxBytes): "g: it has more than"} {
+	for text, want := range map[string]string{
+		"a/b x": "g line 1: a group's name", "a x\na y": "g line 2: the group a is there twice",
+		"# " + strings.Repeat("#", actionpolicy.MaxBytes): "g: it has more than",
+	} {
 		if _, err := actionpolicy.ParseGroups("g", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v", text, err)
 		}
@@ -154,7 +160,9 @@ func TestFilesOfTheOriginal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, why := p.Allow(actionpolicy.Request{Caller: "uid=500", Action: "rspec", Facts: canonical(t, `{"foo":"bar"}`), Classes: []string{"rspec"}}); got != allowed {
+		if got, why := p.Allow(actionpolicy.Request{
+			Caller: "uid=500", Action: "rspec", Facts: canonical(t, `{"foo":"bar"}`), Classes: []string{"rspec"},
+		}); got != allowed {
 			t.Errorf("%q: %v, %s", text, got, why)
 		}
 	}
@@ -169,10 +177,16 @@ func TestSet(t *testing.T) {
 		err   string
 		want  map[string]string // by module: a part of why not; empty: allowed
 	}{
-		"nothing":         {nil, "", map[string]string{"disk": ""}},
-		"only one module": {map[string][]byte{"disk.policy": []byte(good)}, "", map[string]string{"disk": "no line of /d/disk.policy allows x to tutti=ana", "fan": ""}},
-		"groups":          {map[string][]byte{"disk.policy": []byte(good), "groups": []byte("ops tutti=ana")}, "", map[string]string{"disk": ""}},
-		"a default":       {map[string][]byte{"default.policy": []byte("policy default deny"), "disk.policy": []byte("policy default allow")}, "", map[string]string{"disk": "", "fan": "no line of /d/default.policy"}},
+		"nothing": {nil, "", map[string]string{"disk": ""}},
+		"only one module": {
+			map[string][]byte{"disk.policy": []byte(good)}, "", map[string]string{"disk": "no line of /d/disk.policy allows x to tutti=ana", "fan": ""},
+		},
+		"groups": {map[string][]byte{"disk.policy": []byte(good), "groups": []byte("ops tutti=ana")}, "", map[string]string{"disk": ""}},
+		"a default": {
+			map[string][]byte{"default.policy": []byte("policy default deny"), "disk.policy": []byte("policy default allow")}, "", map[string]string{
+				"disk": "", "fan": "no line of /d/default.policy",
+			},
+		},
 		"a bad row": {
 			map[string][]byte{"disk.policy": []byte(bad), "fan.policy": []byte("policy default allow")},
 			"action policies deny everything until they are mended: /d/disk.policy line 2: a row must be",
@@ -241,7 +255,8 @@ func naive(text string, groups map[string][]string, caller, action string, known
 		if columns[1] != "*" {
 			found := false
 			for word := range strings.FieldsSeq(columns[1]) {
-				if word == caller || slices.Contains(groups[word], caller) || strings.HasPrefix(word, "/") && regexp.MustCompile(strings.Trim(word, "/")).MatchString(caller) {
+				if word == caller || slices.Contains(groups[word], caller) ||
+					strings.HasPrefix(word, "/") && regexp.MustCompile(strings.Trim(word, "/")).MatchString(caller) {
 					found = true
 				}
 			}

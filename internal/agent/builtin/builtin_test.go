@@ -73,7 +73,9 @@ func TestOrders(t *testing.T) {
 	if err != nil || string(results) != `{"state":"off"}` {
 		t.Errorf("%s, %v", results, err)
 	}
-	if _, err := status.Read(t.Context(), orders.Order{Params: jsontext.Value(`{"name":"wrong"}`)}); fault.Detail(err) != "what lamp status gives does not fit its schema: field state: it must be of the type string" {
+	if _, err := status.Read(t.Context(), orders.Order{
+		Params: jsontext.Value(`{"name":"wrong"}`),
+	}); fault.Detail(err) != "what lamp status gives does not fit its schema: field state: it must be of the type string" {
 		t.Errorf("results that do not fit: %v", err)
 	}
 	spin := modules[0].Actions["spin"]

@@ -250,7 +250,8 @@ func TestRefusalsAreNotRepeatedSoon(t *testing.T) {
 				synctest.Wait()
 				want(t, seconds(s.times), []int{0, 32, 64, 96})
 				if problem := link.State().Problem; !strings.Contains(problem, "4003 No client certificate. (") &&
-					!strings.Contains(problem, "another client uses the same certificate") && !strings.Contains(problem, `refuses the association: "Message not authorized."`) {
+					!strings.Contains(problem, "another client uses the same certificate") &&
+					!strings.Contains(problem, `refuses the association: "Message not authorized."`) {
 					t.Errorf("the problem is %q", problem)
 				}
 			})

@@ -15,7 +15,8 @@ import (
 // stub is a puppet that is a shell script; its settings are the usual ones.
 func stub(t *testing.T, script string) facter.Config {
 	t.Helper()
-	text := "#!/bin/sh\nif [ \"$1\" = agent ]; then printf 'certname = web-1\\nnoop = true\\nenvironment = test\\nfactpath = /f1:/f2\\n'; exit; fi\n" + script + "\n"
+	text := "#!/bin/sh\nif [ \"$1\" = agent ]; then printf 'certname = web-1\\nnoop = true\\nenvironment = test\\nfactpath = /f1:/f2\\n'; exit; fi\n" + script +
+		"\n"
 	path := programtest.Write(t, filepath.Join(t.TempDir(), "puppet"), text)
 	return facter.Config{Puppet: func() (string, error) { return path, nil }}
 }
@@ -45,11 +46,13 @@ func TestProgramsThatFail(t *testing.T) {
 		script, want string
 		change       func(*facter.Config)
 	}{
-		"it fails":        {script: "echo one >&2; echo the last word >&2; exit 3", want: "exit status 3: the last word"},
-		"in red":          {script: `printf '\033[1;31mError: the last word\033[0m\n' >&2; exit 1`, want: "exit status 1: Error: the last word"},
-		"no facts":        {script: "echo nothing", want: "prints no facts"},
-		"half of them":    {script: `printf '{"name":"web-1","values":{"a":'`, want: "cut off"},
-		"too much":        {script: "while :; do echo 12345678901234567890; done", want: "more than 1000 bytes", change: func(c *facter.Config) { c.MaxBytes = 1000 }},
+		"it fails":     {script: "echo one >&2; echo the last word >&2; exit 3", want: "exit status 3: the last word"},
+		"in red":       {script: `printf '\033[1;31mError: the last word\033[0m\n' >&2; exit 1`, want: "exit status 1: Error: the last word"},
+		"no facts":     {script: "echo nothing", want: "prints no facts"},
+		"half of them": {script: `printf '{"name":"web-1","values":{"a":'`, want: "cut off"},
+		"too much": {
+			script: "while :; do echo 12345678901234567890; done", want: "more than 1000 bytes", change: func(c *facter.Config) { c.MaxBytes = 1000 },
+		},
 		"a hanging child": {script: "sleep 1000 & wait", want: "took longer than", change: func(c *facter.Config) { c.Timeout = 200 * time.Millisecond }},
 		"no puppet": {want: "not installed", change: func(c *facter.Config) {
 			c.Puppet = func() (string, error) { return "", fault.New(fault.Unavailable, "it is not installed") }

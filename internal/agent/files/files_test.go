@@ -78,7 +78,10 @@ func (s *servers) questions() []string {
 func newCache(t *testing.T, change func(*Config)) (*Cache, *servers) {
 	t.Helper()
 	s := &servers{files: map[string]string{}}
-	cfg := Config{Dir: filepath.Join(t.TempDir(), "cache"), Servers: []string{"https://a:8140", "https://b:8140/"}, Client: &http.Client{Transport: s}, Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{
+		Dir: filepath.Join(t.TempDir(), "cache"), Servers: []string{"https://a:8140", "https://b:8140/"}, Client: &http.Client{Transport: s},
+		Log: slog.New(slog.DiscardHandler),
+	}
 	if change != nil {
 		change(&cfg)
 	}

@@ -80,7 +80,8 @@ type done struct {
 
 func (f found) errand(cfg Config, protocol string, asked any) errand {
 	e := errand{
-		Program: commandLine(f.program), Config: filepath.Join(cfg.ConfigDir, f.name+".cfg"), Facts: jsontext.Value("{}"), Protocol: protocol, Request: pxp.Data(asked),
+		Program: commandLine(f.program), Config: filepath.Join(cfg.ConfigDir, f.name+".cfg"), Facts: jsontext.Value("{}"), Protocol: protocol,
+		Request: pxp.Data(asked),
 	}
 	if cfg.Facts != nil {
 		if facts := cfg.Facts(); len(facts) > 0 {

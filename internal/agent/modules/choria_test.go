@@ -164,7 +164,8 @@ func TestWhatAChoriaModulePrintsIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := n.log.String()
-	if a := strings.Count(log, "a"); a < 8<<10 || a > 9<<10 || !strings.Contains(log, "aaa…") || !strings.Contains(log, `level=ERROR msg="module printed on standard error" module=choir action=sing text="b�c�"`) {
+	if a := strings.Count(log, "a"); a < 8<<10 || a > 9<<10 || !strings.Contains(log, "aaa…") ||
+		!strings.Contains(log, `level=ERROR msg="module printed on standard error" module=choir action=sing text="b�c�"`) {
 		t.Errorf("%d times a: %.200s … %s", a, log, log[max(0, len(log)-300):])
 	}
 }
@@ -231,7 +232,8 @@ func TestChoriaModulesThatCannotBeUsed(t *testing.T) {
 			if err != nil || len(modules) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Reason, want) {
 				t.Errorf("modules %v, problems %v, %v", modules, problems, err)
 			}
-			if _, err := agentmodules.LoadFile(t.Context(), cfg, filepath.Join(n.dir, "choir")); fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), want) {
+			if _, err := agentmodules.LoadFile(t.Context(), cfg, filepath.Join(n.dir, "choir")); fault.Of(err) != fault.Invalid ||
+				!strings.Contains(fault.Detail(err), want) {
 				t.Errorf("alone: %v", err)
 			}
 		})
@@ -244,7 +246,8 @@ func TestNoModuleAtAPath(t *testing.T) {
 	n.write(filepath.Join(n.dir, "readme.txt"), "", 0o700)
 	n.write(filepath.Join(n.dir, "plain"), "", 0o600)
 	for _, name := range []string{"readme.txt", "plain", "nothing", "."} {
-		if _, err := agentmodules.LoadFile(t.Context(), n.config(), filepath.Join(n.dir, name)); fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "is no module") {
+		if _, err := agentmodules.LoadFile(t.Context(), n.config(), filepath.Join(n.dir, name)); fault.Of(err) != fault.Invalid ||
+			!strings.Contains(fault.Detail(err), "is no module") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -279,7 +282,8 @@ func TestAModuleThatWasChanged(t *testing.T) {
 		t.Fatal(input, err)
 	}
 	n.write(filepath.Join(n.cfg, "band.conf"), `{"volume":11}`, 0o600)
-	if input, err := prepare(); err != nil || input != `{"input":{"tune":"x"},"configuration":{"volume":11}}` || !strings.Contains(n.log.String(), "it is loaded anew") {
+	if input, err := prepare(); err != nil || input != `{"input":{"tune":"x"},"configuration":{"volume":11}}` ||
+		!strings.Contains(n.log.String(), "it is loaded anew") {
 		t.Errorf("with a configuration: %s, %v\n%s", input, err, n.log)
 	}
 	before := n.log.Len()
@@ -292,11 +296,13 @@ func TestAModuleThatWasChanged(t *testing.T) {
 	}
 	n.module("band", prints(strings.Replace(goodMetadata, "plays", "hums", 1)))
 	_, err := prepare()
-	if fault.Of(err) != fault.Unavailable || fault.Detail(err) != "the module band was changed on this node and describes itself otherwise now; restart the node's agent, which loads it anew" {
+	if fault.Of(err) != fault.Unavailable ||
+		fault.Detail(err) != "the module band was changed on this node and describes itself otherwise now; restart the node's agent, which loads it anew" {
 		t.Errorf("another description: %v", err)
 	}
 	n.module("band", "exit 3")
-	if _, err := prepare(); fault.Of(err) != fault.Unavailable || !strings.Contains(fault.Detail(err), "was changed on this node and cannot be used any more: its metadata: exit status 3") {
+	if _, err := prepare(); fault.Of(err) != fault.Unavailable ||
+		!strings.Contains(fault.Detail(err), "was changed on this node and cannot be used any more: its metadata: exit status 3") {
 		t.Errorf("a broken one: %v", err)
 	}
 	if err := os.Remove(filepath.Join(n.dir, "band")); err != nil {

@@ -150,7 +150,9 @@ func (k *kept) fresh(ctx context.Context) (state, error) {
 		return before, fault.Wrap(fault.Unavailable, err, "the module %s was changed on this node and cannot be used any more: %s", k.found.name, reason(err))
 	}
 	if after.described.Digest() != before.described.Digest() {
-		return before, fault.New(fault.Unavailable, "the module %s was changed on this node and describes itself otherwise now; restart the node's agent, which loads it anew", k.found.name)
+		return before,
+			fault.New(fault.Unavailable, "the module %s was changed on this node and describes itself otherwise now; restart the node's agent, which loads it anew",
+				k.found.name)
 	}
 	k.mu.Lock()
 	k.now = after

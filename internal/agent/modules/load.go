@@ -93,7 +93,9 @@ func LoadFile(ctx context.Context, cfg Config, path string) (orders.Module, erro
 	}
 	f, there, err := find(path)
 	if !there {
-		return orders.Module{}, fault.New(fault.Invalid, "%s is no module: an executable file without an extension is one, a folder with a metadata.json, or a folder beside its NAME.json", path)
+		return orders.Module{},
+			fault.New(fault.Invalid, "%s is no module: an executable file without an extension is one, a folder with a metadata.json, or a folder beside its NAME.json",
+				path)
 	}
 	var m orders.Module
 	if err == nil {

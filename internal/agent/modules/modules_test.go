@@ -52,7 +52,9 @@ func (n node) module(name, body string) {
 func prints(metadata string) string { return "cat <<'END'\n" + metadata + "\nEND" }
 
 func (n node) config() agentmodules.Config {
-	return agentmodules.Config{Dir: n.dir, ConfigDir: n.cfg, Program: []string{"/bin/tutti", "errand", "choria"}, Activation: time.Minute, Log: slog.New(slog.NewTextHandler(n.log, nil))}
+	return agentmodules.Config{
+		Dir: n.dir, ConfigDir: n.cfg, Program: []string{"/bin/tutti", "errand", "choria"}, Activation: time.Minute, Log: slog.New(slog.NewTextHandler(n.log, nil)),
+	}
 }
 
 // load returns the modules, and the problems of others, a line each.
@@ -147,7 +149,8 @@ func TestResults(t *testing.T) {
 			t.Errorf("%q with exit code 3: %v", stdout, err)
 		}
 	}
-	if results, err := play.Results(orders.Output{Exit: &failed, Stdout: []byte(`{"played":true}`), Stderr: []byte("x")}); err != nil || string(results) != `{"played":true}` {
+	if results, err := play.Results(orders.Output{Exit: &failed, Stdout: []byte(`{"played":true}`), Stderr: []byte("x")}); err != nil ||
+		string(results) != `{"played":true}` {
 		t.Errorf("results that fit, with exit code 3: %s, %v", results, err)
 	}
 	_, err := play.Results(orders.Output{Stdout: []byte("{"), Stderr: []byte("bro\xffken")})

@@ -90,7 +90,10 @@ func TestQuestionsToAModule(t *testing.T) {
 		`echo no breath >&2; echo '{"left":1}'; exit 3`: `1 no breath {"left":1}`,
 	} {
 		n := newNode(t)
-		n.module("band", `[ $1 != metadata ] || { `+prints(strings.Replace(reading(goodMetadata), `"configuration":{"type":"object","properties":{"volume":{"type":"integer"}},"required":["volume"]},`, "", 1))+"\nexit; }\n"+body)
+		n.module("band",
+			`[ $1 != metadata ] || { `+
+				prints(strings.Replace(reading(goodMetadata), `"configuration":{"type":"object","properties":{"volume":{"type":"integer"}},"required":["volume"]},`, "",
+					1))+"\nexit; }\n"+body)
 		modules, problems := n.load()
 		if len(modules) != 1 {
 			t.Fatal(problems)

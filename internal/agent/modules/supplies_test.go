@@ -74,14 +74,17 @@ func TestSuppliedModules(t *testing.T) {
 	}}
 	// Without a server: what is not here is told so.
 	loaded, problems, err := s.Load(t.Context(), supply, false)
-	if len(loaded) != 0 || len(problems) != 4 || fault.Of(errors.Join(err)) == fault.Invalid || len(o.fetched) > 0 || !strings.Contains(problems[0].Reason, "is not here; it is fetched when a server is there") {
+	if len(loaded) != 0 || len(problems) != 4 || fault.Of(errors.Join(err)) == fault.Invalid || len(o.fetched) > 0 ||
+		!strings.Contains(problems[0].Reason, "is not here; it is fetched when a server is there") {
 		t.Errorf("%v, %v, %v, fetched %v", loaded, problems, err, o.fetched)
 	}
 	loaded, problems, err = s.Load(t.Context(), supply, true)
 	if err != nil || len(loaded) != 1 || loaded[0].Name != "band" || loaded[0].Description.Provider != action.FromCode || len(o.fetched) != 8 {
 		t.Fatalf("%v, %v, %v, fetched %v", loaded, problems, err, o.fetched)
 	}
-	for i, want := range []string{"from band/tutti/bad: its metadata has no actions", "from band/tutti/other: the folder has none of " + own, "from band/tutti/refused: it has 201 files"} {
+	for i, want := range []string{
+		"from band/tutti/bad: its metadata has no actions", "from band/tutti/other: the folder has none of " + own, "from band/tutti/refused: it has 201 files",
+	} {
 		if !strings.HasPrefix(problems[i].Reason, want) {
 			t.Errorf("%q, want %q", problems[i].Reason, want)
 		}

@@ -62,7 +62,10 @@ func shadowed(by Module, m action.Module) action.Listed {
 	if by.Description != nil {
 		provider = by.Description.Provider
 	}
-	return action.Listed{Name: m.Name, Version: m.Version, Provider: m.Provider, Problem: fmt.Sprintf("the node has a module of this name already (%s), and that one is used", provider)}
+	return action.Listed{
+		Name: m.Name, Version: m.Version, Provider: m.Provider,
+		Problem: fmt.Sprintf("the node has a module of this name already (%s), and that one is used", provider),
+	}
 }
 
 // join adds modules to others. Of two with one name the first counts; the other is told as a problem if it has a description.

@@ -37,9 +37,10 @@ func ask(t *testing.T, e *orders.Engine, name string, params any, results any) e
 	t.Helper()
 	var sent []wire.Message
 	e.Connected(func(m wire.Message) error { sent = append(sent, m); return nil })
-	e.Handle(t.Context(), wire.Message{ID: "9bd6a3cf-5a2b-4d0f-8a52-3f5b0e3d6c01", Type: wire.BlockingRequest, Sender: wire.Broker, Data: pxp.BlockingData(pxp.Request{
-		Transaction: "t", Module: pxp.Modules, Action: name, Params: pxp.Data(params),
-	})})
+	e.Handle(t.Context(),
+		wire.Message{ID: "9bd6a3cf-5a2b-4d0f-8a52-3f5b0e3d6c01", Type: wire.BlockingRequest, Sender: wire.Broker, Data: pxp.BlockingData(pxp.Request{
+			Transaction: "t", Module: pxp.Modules, Action: name, Params: pxp.Data(params),
+		})})
 	if len(sent) != 1 {
 		t.Fatalf("answers: %v", sent)
 	}
@@ -116,7 +117,8 @@ func TestTheServerReadsWhatTheNodeTells(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	var none pxp.DescribeResults
-	if err := ask(t, e, pxp.Describe, pxp.DescribeParams{Name: "broken thing"}, &none); fault.Detail(err) == "" || !strings.Contains(fault.Detail(err), "unknown module") {
+	if err := ask(t, e, pxp.Describe, pxp.DescribeParams{Name: "broken thing"}, &none); fault.Detail(err) == "" ||
+		!strings.Contains(fault.Detail(err), "unknown module") {
 		t.Errorf("the metadata of what cannot be used: %v", err)
 	}
 }

@@ -53,7 +53,10 @@ func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
 	if len(req.Params) == 0 {
 		req.Params = []byte("{}")
 	}
-	o := Order{Transaction: req.Transaction, Blocking: blocking, Notify: req.NotifyOutcome, Requester: m.Sender, Caller: req.Caller, Message: m.ID, Module: req.Module, Action: req.Action, Params: req.Params}
+	o := Order{
+		Transaction: req.Transaction, Blocking: blocking, Notify: req.NotifyOutcome, Requester: m.Sender, Caller: req.Caller, Message: m.ID, Module: req.Module,
+		Action: req.Action, Params: req.Params,
+	}
 	if !blocking && e.repeated(ctx, o) {
 		return
 	}

@@ -36,7 +36,8 @@ func TestPuppetRunsOneAtATime(t *testing.T) {
 			t.Errorf("a command waits for a Puppet run")
 		}
 		pass(time.Minute)
-		n.wantAnyOrder("rpc_provisional_response", `rpc_non_blocking_response {"status":"unchanged"}`, `rpc_non_blocking_response {"exitcode":0,"stdout":"{\"status\":\"unchanged\"}\n"}`)
+		n.wantAnyOrder("rpc_provisional_response", `rpc_non_blocking_response {"status":"unchanged"}`,
+			`rpc_non_blocking_response {"exitcode":0,"stdout":"{\"status\":\"unchanged\"}\n"}`)
 		n.order("p3", "pxp-module-puppet", "run", `{"flags":[]}`) // a copy that came late
 		pass(time.Hour)
 		n.want("rpc_provisional_response", `rpc_non_blocking_response {"status":"unchanged"}`)
@@ -191,7 +192,8 @@ func TestRetention(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		policy, err := orders.ParsePolicy("/etc/policy.yaml", []byte("requesters: ['pcp://ops.example.com/*']\nactions: [echo, task run]\ntasks: ['service', 'package::*']\n"))
+		policy, err := orders.ParsePolicy("/etc/policy.yaml",
+			[]byte("requesters: ['pcp://ops.example.com/*']\nactions: [echo, task run]\ntasks: ['service', 'package::*']\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +211,10 @@ func TestPolicy(t *testing.T) {
 			"rpc_provisional_response", `rpc_non_blocking_response {"exitcode":0}`)
 		n.ask("t3", "ping", "ping", "{}")
 		n.want(`rpc_blocking_response {"request_hops":[]}`)
-		n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.BlockingRequest, Sender: "pcp://evil/x", Data: jsontext.Value(`{"transaction_id":"t4","module":"echo","action":"echo","params":{"argument":""}}`)})
+		n.engine.Handle(t.Context(), wire.Message{
+			ID: uuid.NewString(), Type: wire.BlockingRequest, Sender: "pcp://evil/x",
+			Data: jsontext.Value(`{"transaction_id":"t4","module":"echo","action":"echo","params":{"argument":""}}`),
+		})
 		n.want("rpc_error_message refused by this node's policy (/etc/policy.yaml): pcp://evil/x may order nothing here")
 		want := `level=INFO msg=order decision=refused requester=pcp://ops.example.com/controller module=command action=run transaction=c1 blocking=false reason="refused by this node's policy (/etc/policy.yaml): command run is not among its actions"
 level=INFO msg=order decision=refused requester=pcp://ops.example.com/controller module=task action=run transaction=t1 blocking=false subject=exec reason="refused by this node's policy (/etc/policy.yaml): task exec is not among its tasks"
@@ -242,9 +247,12 @@ func TestActionsThatAreOff(t *testing.T) {
 			}
 			n := start(t, func(c *orders.Config) {
 				c.Policy = policy
-				c.Modules = []orders.Module{{Name: "lamp", Actions: map[string]orders.Action{"smash": {Off: true, Read: func(context.Context, orders.Order) (jsontext.Value, error) {
-					return jsontext.Value(`{"done":true}`), nil
-				}}}}}
+				c.Modules = []orders.Module{{
+					Name: "lamp",
+					Actions: map[string]orders.Action{"smash": {Off: true, Read: func(context.Context, orders.Order) (jsontext.Value, error) {
+						return jsontext.Value(`{"done":true}`), nil
+					}}},
+				}}
 			})
 			n.ask("t", "lamp", "smash", "{}")
 			n.want(want)

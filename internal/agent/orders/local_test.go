@@ -91,7 +91,8 @@ func TestCatalogChanged(t *testing.T) {
 			c.Modules = append(c.Modules, orders.Catalog(func(change pxp.CatalogChange) { told = append(told, change) }))
 		})
 		digest := strings.Repeat("ab", 32)
-		n.ask("t", "catalog", "changed", `{"mode":"live","catalog":"`+digest+`","environment":"production","version":"v","uuid":"u","apply":"now","compiled_at":"2026-01-02T03:04:05Z","more":1}`)
+		n.ask("t", "catalog", "changed",
+			`{"mode":"live","catalog":"`+digest+`","environment":"production","version":"v","uuid":"u","apply":"now","compiled_at":"2026-01-02T03:04:05Z","more":1}`)
 		n.ask("t", "catalog", "changed", `{"mode":"live","catalog":"ab","environment":"production","version":"v","uuid":"u"}`)
 		n.order("t", "catalog", "changed", `{}`)
 		n.want("rpc_blocking_response {}",

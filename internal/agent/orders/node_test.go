@@ -151,7 +151,8 @@ func (n *node) ask(transaction, module, action, params string) {
 }
 
 func (n *node) order(transaction, module, action, params string) {
-	n.request(wire.NonBlockingRequest, fmt.Sprintf(`{"transaction_id":%q,"module":%q,"action":%q,"params":%s,"notify_outcome":true}`, transaction, module, action, params))
+	n.request(wire.NonBlockingRequest,
+		fmt.Sprintf(`{"transaction_id":%q,"module":%q,"action":%q,"params":%s,"notify_outcome":true}`, transaction, module, action, params))
 }
 
 func (n *node) command(transaction string) {

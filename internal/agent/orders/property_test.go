@@ -59,7 +59,9 @@ func drawn(t *rapid.T) script {
 		}), 1, 5).Draw(t, "endings"),
 		steps: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 			return step{
-				what:        rapid.SampledFrom([]string{"command", "command", "puppet", "script", "file", "cancel", "cut", "connect", "kill", "kill after send", "wait", "reboot", "full", "room"}).Draw(t, "what"),
+				what: rapid.SampledFrom([]string{
+					"command", "command", "puppet", "script", "file", "cancel", "cut", "connect", "kill", "kill after send", "wait", "reboot", "full", "room",
+				}).Draw(t, "what"),
 				transaction: fmt.Sprint("t", rapid.IntRange(0, 9).Draw(t, "transaction")),
 				seconds:     rapid.IntRange(1, 100).Draw(t, "seconds"),
 				settle:      rapid.Bool().Draw(t, "settle"),

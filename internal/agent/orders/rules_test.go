@@ -46,7 +46,8 @@ func (n *node) from(caller, transaction, module, action, params string, blocking
 	if blocking {
 		kind, notify = wire.BlockingRequest, ""
 	}
-	data := `{"transaction_id":"` + transaction + `","module":"` + module + `","action":"` + action + `","params":` + params + notify + `,"caller":"` + caller + `"}`
+	data := `{"transaction_id":"` + transaction + `","module":"` + module + `","action":"` + action + `","params":` + params + notify +
+		`,"caller":"` + caller + `"}`
 	n.engine.Handle(n.t.Context(), wire.Message{ID: uuid.NewString(), Type: kind, Sender: "pcp:///server", Data: jsontext.Value(data)})
 }
 
@@ -64,7 +65,9 @@ func TestRulesNarrow(t *testing.T) {
 	}{
 		{orders.Order{Module: "command", Action: "run", Caller: "tutti=ana"}, ""},
 		{orders.Order{Module: "command", Action: "run", Caller: "tutti=bob"}, "refused by this node's policy: rule 1 is against command run for tutti=bob"},
-		{orders.Order{Module: "command", Action: "run", Requester: "pcp:///server"}, "refused by this node's policy: rule 1 is against command run for pcp:///server"},
+		{orders.Order{
+			Module: "command", Action: "run", Requester: "pcp:///server",
+		}, "refused by this node's policy: rule 1 is against command run for pcp:///server"},
 		{orders.Order{Module: "script", Action: "run", Caller: "tutti=ana"}, "refused by this node's policy (p.yaml): script run is not among its actions"},
 		{orders.Order{Module: "ping", Action: "ping", Caller: "tutti=bob"}, ""},
 		{orders.Order{Module: "status", Action: "query", Caller: "tutti=bob"}, ""},

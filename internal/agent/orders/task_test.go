@@ -111,7 +111,8 @@ func TestTaskImplementations(t *testing.T) {
 			t.Errorf("the implementation's input method: %+v", got)
 		}
 	}
-	_, err := prepared(t, "linux", "task", aTask(`{}`, `,"metadata":{"features":["x"],"implementations":[{"name":"t.ps1","requirements":["powershell"]}]}`, files...))
+	_, err := prepared(t, "linux", "task",
+		aTask(`{}`, `,"metadata":{"features":["x"],"implementations":[{"name":"t.ps1","requirements":["powershell"]}]}`, files...))
 	if fault.Detail(err) != "no implementations match supported features: puppet-agent, shell, x" {
 		t.Errorf("got %v", err)
 	}
@@ -119,7 +120,9 @@ func TestTaskImplementations(t *testing.T) {
 
 func TestTaskWithFiles(t *testing.T) {
 	t.Parallel()
-	got, err := prepared(t, "linux", "task", aTask(`{}`, `,"metadata":{"files":["other/lib/","m/files/x"],"input_method":"both"}`, "t.sh", "other/lib/a.rb", "other/lib/deep/b.rb", "m/files/x", "m/files/unasked"))
+	got, err := prepared(t, "linux", "task",
+		aTask(`{}`, `,"metadata":{"files":["other/lib/","m/files/x"],"input_method":"both"}`, "t.sh", "other/lib/a.rb", "other/lib/deep/b.rb",
+			"m/files/x", "m/files/unasked"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +161,8 @@ func TestTaskInPowerShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Path != "powershell.exe" || got.Args[len(got.Args)-2] != "-EncodedCommand" || got.Env != nil || string(got.Input) != `{"_task":"m::t","password":"hidden"}` {
+	if got.Path != "powershell.exe" || got.Args[len(got.Args)-2] != "-EncodedCommand" || got.Env != nil ||
+		string(got.Input) != `{"_task":"m::t","password":"hidden"}` {
 		t.Fatalf("the command: %+v", got)
 	}
 	raw, err := base64.StdEncoding.DecodeString(got.Args[len(got.Args)-1])
@@ -193,10 +197,14 @@ func TestOtherModules(t *testing.T) {
 		want               orders.Command
 	}{
 		{"linux", "command", `{"command":"echo \"$HOME\""}`, orders.Command{Path: "/bin/sh", Args: []string{"-c", `echo "$HOME"`}}},
-		{"windows", "command", `{"command":"dir"}`, orders.Command{Path: "powershell.exe", Args: []string{"-NoProfile", "-NonInteractive", "-NoLogo", "-ExecutionPolicy", "Bypass", "-Command", "dir"}}},
+		{"windows", "command", `{"command":"dir"}`, orders.Command{
+			Path: "powershell.exe", Args: []string{"-NoProfile", "-NonInteractive", "-NoLogo", "-ExecutionPolicy", "Bypass", "-Command", "dir"},
+		}},
 		{"linux", "script", `{"script":` + file("a.sh") + `,"arguments":["x y","--z",""]}`, orders.Command{Path: cached("a.sh"), Args: []string{"x y", "--z", ""}}},
 		{"windows", "script", `{"script":` + file("a.rb") + `,"arguments":["x"]}`, orders.Command{Path: "ruby", Args: []string{cached("a.rb"), "x"}}},
-		{"linux", "pxp-module-puppet", `{"env":[],"flags":["--noop"]}`, orders.Command{Path: "/tutti", Args: []string{"errand", "puppet"}, Input: []byte(`{"input":{"env":[],"flags":["--noop"]},"configuration":{"puppet_bin":"puppet"}}`)}},
+		{"linux", "pxp-module-puppet", `{"env":[],"flags":["--noop"]}`, orders.Command{
+			Path: "/tutti", Args: []string{"errand", "puppet"}, Input: []byte(`{"input":{"env":[],"flags":["--noop"]},"configuration":{"puppet_bin":"puppet"}}`),
+		}},
 	} {
 		got, err := prepared(t, c.os, c.module, c.params)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {

@@ -39,7 +39,8 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 		_ = windows.CloseHandle(job)
 		return nil, err
 	}
-	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(cmd.Process.Pid)) //nolint:gosec // a pid is not negative
+	//nolint:gosec // a pid is not negative
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(cmd.Process.Pid))
 	if err == nil {
 		err = windows.AssignProcessToJobObject(job, process)
 		_ = windows.CloseHandle(process)

@@ -64,7 +64,8 @@ if [ "$2" = --configprint ]; then echo "lastrunreport = $PWD/report.yaml"; exit 
 echo 'status: unchanged' > report.yaml
 echo "transaction_uuid: 11111111-0000-4000-8000-000000000000" >> report.yaml
 `)
-	n.write("modules/choir.json", 0o600, `{"metadata":{"description":"x"},"actions":[{"action":"sing","input":{"song":{"type":"string","optional":false}},"output":{"sung":{}}}]}`)
+	n.write("modules/choir.json", 0o600,
+		`{"metadata":{"description":"x"},"actions":[{"action":"sing","input":{"song":{"type":"string","optional":false}},"output":{"sung":{}}}]}`)
 	n.write("modules/choir", 0o700, `#!/bin/sh
 case $3 in
 *.activation_request) echo '{"activate": true}' > "$2"; exit;;
@@ -76,7 +77,8 @@ case $(cat "$1") in
 esac
 `)
 	more, problems, err := modules.Load(t.Context(), modules.Config{
-		Dir: n.path("modules"), ConfigDir: n.path("modules"), Program: []string{os.Args[0], "choria"}, Activation: time.Minute, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+		Dir: n.path("modules"), ConfigDir: n.path("modules"), Program: []string{os.Args[0], "choria"}, Activation: time.Minute,
+		Log: slog.New(slog.NewTextHandler(&n.log, nil)),
 	})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
@@ -245,7 +247,9 @@ func TestForeignFileInTheSpool(t *testing.T) {
 	t.Parallel()
 	n := newWhole(t)
 	n.write("spool/blocker", 0o600, "") // a file where a transaction would be
-	request := pxp.Request{Transaction: "blocker", Module: "command", Action: "run", Params: pxp.Data(pxp.CommandParams{Command: "touch " + n.path("ran")}), NotifyOutcome: true}
+	request := pxp.Request{
+		Transaction: "blocker", Module: "command", Action: "run", Params: pxp.Data(pxp.CommandParams{Command: "touch " + n.path("ran")}), NotifyOutcome: true,
+	}
 	n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.NonBlockingRequest, Sender: wire.Broker, Data: pxp.Data(request)})
 	if m := <-n.said; m.Type != wire.ProvisionalResponse {
 		t.Errorf("%s: %s", m.Type, m.Data)
@@ -363,7 +367,10 @@ func TestANodeRunsAnExternalAgentOfChoria(t *testing.T) {
 	if kind, results := n.order("choir", "sing", input{"x"}); kind != wire.NonBlockingResponse || string(results) != `{"sung":"la la"}` {
 		t.Errorf("%s: %s", kind, results)
 	}
-	for _, want := range []string{`level=INFO msg="module printed" module=choir action=sing text=humming`, `level=ERROR msg="module printed on standard error" module=choir action=sing text=coughing`} {
+	for _, want := range []string{
+		`level=INFO msg="module printed" module=choir action=sing text=humming`,
+		`level=ERROR msg="module printed on standard error" module=choir action=sing text=coughing`,
+	} {
 		if log := n.log.String(); strings.Count(log, want) != 1 {
 			t.Errorf("the log has not %s once:\n%s", want, log)
 		}

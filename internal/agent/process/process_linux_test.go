@@ -242,7 +242,8 @@ func TestDeafGrandchild(t *testing.T) {
 	s, place := begun(t)
 	r := newRunner(nil)
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	if err := r.Start(t.Context(), place, sh(`sh -c 'trap "" TERM; echo $$ > `+pidFile+`.new; mv `+pidFile+`.new `+pidFile+`; while :; do sleep 1; done' & wait`)); err != nil {
+	if err := r.Start(t.Context(), place,
+		sh(`sh -c 'trap "" TERM; echo $$ > `+pidFile+`.new; mv `+pidFile+`.new `+pidFile+`; while :; do sleep 1; done' & wait`)); err != nil {
 		t.Fatal(err)
 	}
 	pid := waitForNumber(t, pidFile)

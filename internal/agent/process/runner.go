@@ -75,7 +75,8 @@ const logFile = "watcher.log"
 // Start implements orders.Runner.
 func (r *Runner) Start(ctx context.Context, place string, c orders.Command) error {
 	text, err := json.Marshal(order{
-		Path: c.Path, Args: c.Args, Env: c.Env, Input: c.Input, Dir: c.Dir, Timeout: c.Timeout.Milliseconds(), Grace: r.cfg.Grace.Milliseconds(), MaxBytes: r.cfg.MaxOutputBytes,
+		Path: c.Path, Args: c.Args, Env: c.Env, Input: c.Input, Dir: c.Dir, Timeout: c.Timeout.Milliseconds(), Grace: r.cfg.Grace.Milliseconds(),
+		MaxBytes: r.cfg.MaxOutputBytes,
 	})
 	if err != nil {
 		return fault.Wrap(fault.Invalid, err, "the program's arguments or environment are no text")

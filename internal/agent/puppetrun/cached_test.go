@@ -34,7 +34,9 @@ func (s *stub) keep() pxp.PuppetConfiguration {
 	s.write("document", string(document))
 	return pxp.PuppetConfiguration{
 		Puppet: filepath.Join(s.dir, "puppet"), Plugins: filepath.Join(s.dir, "plugins"), Reports: filepath.Join(s.dir, "reports"),
-		Catalog: &pxp.PuppetCatalog{Document: filepath.Join(s.dir, "document"), Digest: string(digest), Node: "web1", Environment: "production", Version: "v1", UUID: "u1"},
+		Catalog: &pxp.PuppetCatalog{
+			Document: filepath.Join(s.dir, "document"), Digest: string(digest), Node: "web1", Environment: "production", Version: "v1", UUID: "u1",
+		},
 	}
 }
 
@@ -91,14 +93,20 @@ func TestCachedCatalogThatCannotBeApplied(t *testing.T) {
 		text   string
 		runs   int
 	}{
-		"damaged":          {applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("document", "{}") }, pxp.CatalogDamaged, "not what its digest says", 0},
-		"gone":             {applies, func(_ *stub, c *pxp.PuppetCatalog) { c.Document += "-gone" }, pxp.CatalogDamaged, "no such file", 0},
-		"of another node":  {applies, func(_ *stub, c *pxp.PuppetCatalog) { c.Node = "db1" }, pxp.CatalogForeign, "puppet is configured for web1, but the catalog is of db1", 0},
-		"disabled":         {applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("disabled", "") }, pxp.AgentDisabled, "puppet agent --enable", 0},
-		"another applied":  {"[ $1 = plugin ] || report", func(*stub, *pxp.PuppetCatalog) {}, pxp.OtherCatalog, `not "u1" of version "v1"`, 1},
-		"failed to apply":  {"[ $1 = plugin ] || { sed -i s/changed/failed/ new-report; report; exit 1; }", func(*stub, *pxp.PuppetCatalog) {}, pxp.AgentExitNonZero, "exit code 1", 1},
-		"left no report":   {"[ $1 = plugin ] || exit 1", func(*stub, *pxp.PuppetCatalog) {}, pxp.NoLastRunReport, "left no report", 1},
-		"no room to write": {applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("client_data", "a file") }, pxp.AgentFailedToStart, "could not be given to Puppet", 0},
+		"damaged": {applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("document", "{}") }, pxp.CatalogDamaged, "not what its digest says", 0},
+		"gone":    {applies, func(_ *stub, c *pxp.PuppetCatalog) { c.Document += "-gone" }, pxp.CatalogDamaged, "no such file", 0},
+		"of another node": {
+			applies, func(_ *stub, c *pxp.PuppetCatalog) { c.Node = "db1" }, pxp.CatalogForeign, "puppet is configured for web1, but the catalog is of db1", 0,
+		},
+		"disabled":        {applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("disabled", "") }, pxp.AgentDisabled, "puppet agent --enable", 0},
+		"another applied": {"[ $1 = plugin ] || report", func(*stub, *pxp.PuppetCatalog) {}, pxp.OtherCatalog, `not "u1" of version "v1"`, 1},
+		"failed to apply": {
+			"[ $1 = plugin ] || { sed -i s/changed/failed/ new-report; report; exit 1; }", func(*stub, *pxp.PuppetCatalog) {}, pxp.AgentExitNonZero, "exit code 1", 1,
+		},
+		"left no report": {"[ $1 = plugin ] || exit 1", func(*stub, *pxp.PuppetCatalog) {}, pxp.NoLastRunReport, "left no report", 1},
+		"no room to write": {
+			applies, func(s *stub, _ *pxp.PuppetCatalog) { s.write("client_data", "a file") }, pxp.AgentFailedToStart, "could not be given to Puppet", 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,8 @@ func TestComplaints(t *testing.T) {
 			if results.Stderr != c.stderr {
 				t.Errorf("stderr %q, want %q", results.Stderr, c.stderr)
 			}
-			if !strings.Contains(results.Error, c.errorHas) || (c.errorHas == "") != (results.Error == "") || strings.Count(results.Error, "private key") > 1 || strings.Contains(results.Error, "Facter") {
+			if !strings.Contains(results.Error, c.errorHas) || (c.errorHas == "") != (results.Error == "") || strings.Count(results.Error, "private key") > 1 ||
+				strings.Contains(results.Error, "Facter") {
 				t.Errorf("error %q", results.Error)
 			}
 		})

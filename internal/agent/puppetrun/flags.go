@@ -28,7 +28,8 @@ func arguments(flags []string, job string) ([]string, error) {
 	for _, flag := range flags {
 		flag = strings.TrimSpace(flag)
 		if !plain.MatchString(flag) {
-			return nil, fmt.Errorf("the flag %.80q holds characters that are not allowed: only letters, digits and _ : , . - are; a value is an element of its own", flag)
+			return nil,
+				fmt.Errorf("the flag %.80q holds characters that are not allowed: only letters, digits and _ : , . - are; a value is an element of its own", flag)
 		}
 		name, isFlag := strings.CutPrefix(flag, "--")
 		if isFlag && !slices.Contains(always(), flag) && !slices.Contains(allowed, strings.TrimPrefix(name, "no-")) {

@@ -25,8 +25,12 @@ func TestArguments(t *testing.T) {
 		job   string
 		want  string // arguments; or what an error says, after a !
 	}{
-		"none":             {nil, "", "agent --onetime --no-daemonize --verbose"},
-		"some":             {[]string{"--noop", "--no-splay", "--tags", "a,b::c", "--verbose", " --debug "}, "", "agent --onetime --no-daemonize --noop --no-splay --tags a,b::c --verbose --debug"},
+		"none": {nil, "", "agent --onetime --no-daemonize --verbose"},
+		"some": {
+			[]string{"--noop", "--no-splay", "--tags", "a,b::c", "--verbose", " --debug "},
+			"",
+			"agent --onetime --no-daemonize --noop --no-splay --tags a,b::c --verbose --debug",
+		},
 		"job":              {[]string{}, "42", "agent --onetime --no-daemonize --verbose --job-id 42"},
 		"same value twice": {[]string{"--environment", "x", "--tags", "x"}, "", "agent --onetime --no-daemonize --verbose --environment x --tags x"},
 		"not allowed":      {[]string{"--server", "evil"}, "", "!not among"},
@@ -241,16 +245,23 @@ func TestFailures(t *testing.T) {
 		text string
 		runs int
 	}{
-		"with a report":      {"report; exit 1", failed, "exit code 1", 1},
-		"no report":          {"exit 1", unknown(pxp.NoLastRunReport, 1), "left no report", 1},
-		"no report, well":    {"exit 0", unknown(pxp.NoLastRunReport, 0), "left no report", 1},
-		"disabled":           {"touch disabled; exit 1", unknown(pxp.AgentDisabled, 1), "disabled", 1},
-		"not YAML":           {"echo ': [' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "not the YAML", 1},
-		"killed":             {"kill -9 $$", unknown(pxp.NoLastRunReport, 1), "left no report", 1},
-		"not a report":       {"echo 'a: 1' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "neither status", 1},
-		"locked again":       {"touch lock; if ! test -e again; then (sleep 0.3; rm lock) > /dev/null 2>&1 & fi; touch again; exit 1", unknown(pxp.AgentLocked, 1), "began before", 2},
-		"locked, then free":  {"test -e lock && exit 3; test -e again && { report; exit 0; }; touch lock again; (sleep 0.3; rm lock) > /dev/null 2>&1 & exit 1", changed(), "", 2},
-		"the other's report": {"test -e again && exit 1; touch lock again; (sleep 0.2; cp new-report report.yaml; rm lock) > /dev/null 2>&1 & exit 1", unknown(pxp.NoLastRunReport, 1), "unexpected way", 2},
+		"with a report":   {"report; exit 1", failed, "exit code 1", 1},
+		"no report":       {"exit 1", unknown(pxp.NoLastRunReport, 1), "left no report", 1},
+		"no report, well": {"exit 0", unknown(pxp.NoLastRunReport, 0), "left no report", 1},
+		"disabled":        {"touch disabled; exit 1", unknown(pxp.AgentDisabled, 1), "disabled", 1},
+		"not YAML":        {"echo ': [' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "not the YAML", 1},
+		"killed":          {"kill -9 $$", unknown(pxp.NoLastRunReport, 1), "left no report", 1},
+		"not a report":    {"echo 'a: 1' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "neither status", 1},
+		"locked again": {
+			"touch lock; if ! test -e again; then (sleep 0.3; rm lock) > /dev/null 2>&1 & fi; touch again; exit 1", unknown(pxp.AgentLocked, 1), "began before", 2,
+		},
+		"locked, then free": {
+			"test -e lock && exit 3; test -e again && { report; exit 0; }; touch lock again; (sleep 0.3; rm lock) > /dev/null 2>&1 & exit 1", changed(), "", 2,
+		},
+		"the other's report": {
+			"test -e again && exit 1; touch lock again; (sleep 0.2; cp new-report report.yaml; rm lock) > /dev/null 2>&1 & exit 1",
+			unknown(pxp.NoLastRunReport, 1), "unexpected way", 2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

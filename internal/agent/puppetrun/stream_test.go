@@ -138,7 +138,10 @@ func (a applied) reported(t *testing.T) []line {
 	}
 	var all []line
 	for _, status := range report.Statuses {
-		base := line{Kind: "resource", Environment: report.Environment, Type: status.Type, Title: status.Title, File: status.File, Line: status.Line, Containment: status.Containment}
+		base := line{
+			Kind: "resource", Environment: report.Environment, Type: status.Type, Title: status.Title, File: status.File, Line: status.Line,
+			Containment: status.Containment,
+		}
 		if status.Skipped {
 			l := base
 			l.Status, l.At = "skipped", timeOf(t, status.Time)
@@ -216,7 +219,8 @@ func TestHookWritesWhatTheReportSays(t *testing.T) {
 	})
 	lines := a.lines(t)
 	first, last := lines[0], lines[len(lines)-1]
-	if first.Kind != "begin" || first.Transaction != "order-7" || first.At.IsZero() || last.Kind != "end" || last.Status != "failed" || last.Pending != 1 || last.Environment != "production" {
+	if first.Kind != "begin" || first.Transaction != "order-7" || first.At.IsZero() || last.Kind != "end" || last.Status != "failed" || last.Pending != 1 ||
+		last.Environment != "production" {
 		t.Errorf("the run is %+v to %+v", first, last)
 	}
 	var got []line
@@ -248,7 +252,8 @@ func TestHookWritesWhatTheReportSays(t *testing.T) {
 			t.Errorf("nothing has the status %s; the test is not what it seems", status)
 		}
 	}
-	if text := a.everythingWritten(t); strings.Contains(text, "hunter-two-s") || strings.Contains(text, "hunter-two-c") || strings.Contains(text, "hunter-two-n") || strings.Contains(text, "hunter-two-q") {
+	if text := a.everythingWritten(t); strings.Contains(text, "hunter-two-s") || strings.Contains(text, "hunter-two-c") ||
+		strings.Contains(text, "hunter-two-n") || strings.Contains(text, "hunter-two-q") {
 		t.Errorf("a secret was written:\n%s", text)
 	}
 }
@@ -316,7 +321,9 @@ func TestRunsBehindAWrapper(t *testing.T) {
 	events := filepath.Join(dir, "events")
 	stream{dir: events, transaction: "t1"}.into(cmd)
 	hooked := filepath.Join(events, hookFile)
-	want := []string{"HOME=/root", "PATH=/usr/bin:" + bin, "RUBYOPT=-r" + hooked, "TUTTI_EVENTS=" + events, "TUTTI_EVENTS_HOOK=" + hooked, "TUTTI_EVENTS_TRANSACTION=t1"}
+	want := []string{
+		"HOME=/root", "PATH=/usr/bin:" + bin, "RUBYOPT=-r" + hooked, "TUTTI_EVENTS=" + events, "TUTTI_EVENTS_HOOK=" + hooked, "TUTTI_EVENTS_TRANSACTION=t1",
+	}
 	got := slices.DeleteFunc(slices.Clone(cmd.Env), func(v string) bool { return v == "PATH=/usr/bin" }) // the last one counts
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" || filepath.Clean(cmd.Path) != filepath.Join(dir, "puppet", "bin", "puppet") {

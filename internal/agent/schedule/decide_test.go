@@ -27,21 +27,33 @@ func TestDecide(t *testing.T) {
 		now   time.Time
 		want  schedule.Step
 	}{
-		"a node that never ran":                {schedule.State{}, at(7), schedule.Step{At: at(7), Why: schedule.BySlot}},
-		"one that ran waits for its slot":      {ran, at(7), schedule.Step{At: at(30), Why: schedule.BySlot}},
-		"a slot that came":                     {ran, at(31), schedule.Step{At: at(30), Why: schedule.BySlot}},
-		"many that were slept through":         {ran, at(1000), schedule.Step{At: at(30), Why: schedule.BySlot}},
-		"and after the one run for them":       {ran.Begin("r", at(1000)).End(schedule.Outcome{}, at(1001)), at(1001), schedule.Step{At: at(1020), Why: schedule.BySlot}},
-		"nothing while one runs":               {ran.Begin("r", at(30)).Tell(at(31)), at(99), schedule.Step{}},
-		"told":                                 {ran.Tell(at(7)), at(8), schedule.Step{At: at(7), Why: schedule.ByOrder}},
-		"told right after a run began":         {with(ran, func(s *schedule.State) { s.Told = at(0) }), at(0), schedule.Step{At: at(1), Why: schedule.ByOrder}},
-		"told while the run went on":           {ran.Begin("r", at(30)).Tell(at(31)).End(schedule.Outcome{}, at(35)), at(35), schedule.Step{At: at(31), Why: schedule.ByOrder}},
-		"told is not later than the slot":      {with(ran, func(s *schedule.State) { s.Told, s.Failures = at(1), 9 }), at(2), schedule.Step{At: at(30), Why: schedule.ByOrder}},
-		"one that could not be done":           {ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.NotDone}, at(31)), at(31), schedule.Step{At: at(32), Why: schedule.ByRetry}},
-		"the third in a row":                   {with(ran, func(s *schedule.State) { s.Failures = 3 }), at(3), schedule.Step{At: at(6), Why: schedule.ByRetry}},
-		"the hundredth waits for its slot":     {with(ran, func(s *schedule.State) { s.Failures = 100 }), at(3), schedule.Step{At: at(30), Why: schedule.BySlot}},
-		"disabled":                             {ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.Disabled}, at(31)), at(31), schedule.Step{At: at(60), Why: schedule.BySlot}},
-		"failed is done":                       {ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.Failed}, at(31)), at(31), schedule.Step{At: at(60), Why: schedule.BySlot}},
+		"a node that never ran":           {schedule.State{}, at(7), schedule.Step{At: at(7), Why: schedule.BySlot}},
+		"one that ran waits for its slot": {ran, at(7), schedule.Step{At: at(30), Why: schedule.BySlot}},
+		"a slot that came":                {ran, at(31), schedule.Step{At: at(30), Why: schedule.BySlot}},
+		"many that were slept through":    {ran, at(1000), schedule.Step{At: at(30), Why: schedule.BySlot}},
+		"and after the one run for them": {
+			ran.Begin("r", at(1000)).End(schedule.Outcome{}, at(1001)), at(1001), schedule.Step{At: at(1020), Why: schedule.BySlot},
+		},
+		"nothing while one runs":       {ran.Begin("r", at(30)).Tell(at(31)), at(99), schedule.Step{}},
+		"told":                         {ran.Tell(at(7)), at(8), schedule.Step{At: at(7), Why: schedule.ByOrder}},
+		"told right after a run began": {with(ran, func(s *schedule.State) { s.Told = at(0) }), at(0), schedule.Step{At: at(1), Why: schedule.ByOrder}},
+		"told while the run went on": {
+			ran.Begin("r", at(30)).Tell(at(31)).End(schedule.Outcome{}, at(35)), at(35), schedule.Step{At: at(31), Why: schedule.ByOrder},
+		},
+		"told is not later than the slot": {
+			with(ran, func(s *schedule.State) { s.Told, s.Failures = at(1), 9 }), at(2), schedule.Step{At: at(30), Why: schedule.ByOrder},
+		},
+		"one that could not be done": {
+			ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.NotDone}, at(31)), at(31), schedule.Step{At: at(32), Why: schedule.ByRetry},
+		},
+		"the third in a row":               {with(ran, func(s *schedule.State) { s.Failures = 3 }), at(3), schedule.Step{At: at(6), Why: schedule.ByRetry}},
+		"the hundredth waits for its slot": {with(ran, func(s *schedule.State) { s.Failures = 100 }), at(3), schedule.Step{At: at(30), Why: schedule.BySlot}},
+		"disabled": {
+			ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.Disabled}, at(31)), at(31), schedule.Step{At: at(60), Why: schedule.BySlot},
+		},
+		"failed is done": {
+			ran.Begin("r", at(30)).End(schedule.Outcome{Status: schedule.Failed}, at(31)), at(31), schedule.Step{At: at(60), Why: schedule.BySlot},
+		},
 		"the clock was set back by a day":      {ran, at(-1440 + 7), schedule.Step{At: at(-1440 + 30), Why: schedule.BySlot}},
 		"told before the clock was set back":   {with(ran, func(s *schedule.State) { s.Told = at(2) }), at(-10), schedule.Step{At: at(-9), Why: schedule.ByOrder}},
 		"failed before the clock was set back": {with(ran, func(s *schedule.State) { s.Failures = 1 }), at(-10), schedule.Step{At: at(-9), Why: schedule.ByRetry}},
@@ -118,7 +130,9 @@ func TestDecideHoldsAlways(t *testing.T) {
 					t.Fatalf("%+v while one runs", next)
 				}
 				if rapid.Bool().Draw(t, "ends") {
-					s = s.End(schedule.Outcome{Status: rapid.SampledFrom([]schedule.Status{schedule.Changed, schedule.NotDone, schedule.Disabled, schedule.Failed}).Draw(t, "status")}, now)
+					s = s.End(schedule.Outcome{
+						Status: rapid.SampledFrom([]schedule.Status{schedule.Changed, schedule.NotDone, schedule.Disabled, schedule.Failed}).Draw(t, "status"),
+					}, now)
 				}
 			case next.Why == schedule.ByNoReason:
 				t.Fatalf("nothing comes next: %+v", s)
@@ -132,7 +146,8 @@ func TestDecideHoldsAlways(t *testing.T) {
 			}
 			if rapid.IntRange(0, 4).Draw(t, "told") == 0 {
 				s = s.Tell(now)
-				if s.Running == "" && schedule.Decide(c, s, now).At.After(schedule.Decide(c, before, now).At) && before.Running == "" && s.Began.Equal(before.Began) && s.Failures == before.Failures {
+				if s.Running == "" && schedule.Decide(c, s, now).At.After(schedule.Decide(c, before, now).At) && before.Running == "" && s.Began.Equal(before.Began) &&
+					s.Failures == before.Failures {
 					t.Fatal("telling made a run later")
 				}
 			}

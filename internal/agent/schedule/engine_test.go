@@ -159,7 +159,8 @@ func TestAStoreThatDoesNotKeep(t *testing.T) {
 		start, m := time.Now(), &scheduletest.Machine{}
 		live(t, 31*time.Minute, half, m, forgetful{fault.New(fault.Invalid, "no JSON")}, nil)
 		expect(t, m, start, 0, 30*time.Minute)
-		if _, err := schedule.New(half, m, &refreshes{}, forgetful{fault.New(fault.Unavailable, "no disk")}, slog.New(slog.DiscardHandler)); fault.Of(err) != fault.Unavailable {
+		if _, err := schedule.New(half, m, &refreshes{}, forgetful{fault.New(fault.Unavailable, "no disk")},
+			slog.New(slog.DiscardHandler)); fault.Of(err) != fault.Unavailable {
 			t.Errorf("a store that cannot be read: %v", err)
 		}
 	})

@@ -71,7 +71,8 @@ func decode(transaction string, text []byte) (orders.Record, error) {
 	}
 	return orders.Record{
 		Transaction: transaction, Requester: m.Requester, RequestID: m.RequestID, Module: m.Module, Action: m.Action,
-		Aborted: m.Aborted, Caller: m.Caller, Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop, Delivered: m.Delivered,
+		Aborted: m.Aborted, Caller: m.Caller, Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop,
+		Delivered: m.Delivered,
 	}, nil
 }
 

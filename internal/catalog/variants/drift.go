@@ -22,7 +22,8 @@ type Difference struct {
 }
 
 // Drift compares a resource as a catalog has it with the same as it is on the node, parameter by parameter. Only what both have counts: a node tells nothing of
-// `require`, and a catalog nothing of what it leaves alone. What cannot be told is no difference: secrets, a checksum of another kind, an owner by name and by number.
+// `require`, and a catalog nothing of what it leaves alone. What cannot be told is no difference: secrets, a checksum of another kind, an owner by name and by
+// number.
 func Drift(kind string, catalog, live json.RawMessage) ([]Difference, error) {
 	var says, is map[string]json.RawMessage
 	for text, into := range map[*json.RawMessage]*map[string]json.RawMessage{&catalog: &says, &live: &is} {

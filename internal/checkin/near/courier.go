@@ -55,7 +55,8 @@ func (c *Courier) Run(ctx context.Context) error {
 	for {
 		if _, cut := c.Link.Cut(); !cut {
 			if err := c.Deliver(ctx); err != nil && ctx.Err() == nil {
-				c.Log.WarnContext(ctx, "what was queued while the database could not be reached is not delivered yet, will retry", "pieces", c.Queue.Load().Pieces, "err", err)
+				c.Log.WarnContext(ctx, "what was queued while the database could not be reached is not delivered yet, will retry", "pieces",
+					c.Queue.Load().Pieces, "err", err)
 			}
 		}
 		select {
@@ -149,7 +150,8 @@ func (c *Courier) one(ctx context.Context, p Piece) (done bool, err error) {
 		return false, err
 	}
 	c.forget(p.Number)
-	c.Log.ErrorContext(ctx, "the database refuses what a node sent while it could not be reached: it is set aside on this server's disk", "kind", p.Kind, "node", p.Node, "piece", p.Number, "at", p.At, "err", err)
+	c.Log.ErrorContext(ctx, "the database refuses what a node sent while it could not be reached: it is set aside on this server's disk", "kind", p.Kind, "node",
+		p.Node, "piece", p.Number, "at", p.At, "err", err)
 	return false, c.Queue.SetAside(p.Number, err.Error())
 }
 

@@ -24,7 +24,9 @@ type Intake struct {
 
 // store does what stores something, and queues it when the records cannot be reached. Whether a call that was cut off has stored it is not
 // known, which is no harm: see the package comment.
-func (i Intake) store(ctx context.Context, kind Kind, node fleet.Certname, at time.Time, content any, store func(context.Context) error) (queued bool, err error) {
+func (i Intake) store(ctx context.Context, kind Kind, node fleet.Certname, at time.Time, content any,
+	store func(context.Context) error,
+) (queued bool, err error) {
 	err = i.reach(ctx, store)
 	if !errors.Is(err, ErrCut) {
 		return false, err

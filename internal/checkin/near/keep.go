@@ -237,14 +237,16 @@ func (k *Keeper) behind(node fleet.Certname) bool {
 func (k *Keeper) Kept(node fleet.Certname) (Kept, error) {
 	since, cut := k.Link.Cut()
 	if away := k.Now().Sub(since); cut && away > k.For {
-		return Kept{}, fault.Later(comeBack, "this server has not reached the database for %s, and gives out the catalogs that it keeps for %s only (near_catalogs_for)",
-			fault.Duration(away.Round(time.Minute)), fault.Duration(k.For))
+		return Kept{},
+			fault.Later(comeBack, "this server has not reached the database for %s, and gives out the catalogs that it keeps for %s only (near_catalogs_for)",
+				fault.Duration(away.Round(time.Minute)), fault.Duration(k.For))
 	}
 	behind := k.behind(node) // before the shelf is read: what is put there meanwhile is newer
 	kept, err := k.Shelf.Kept(node)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return kept, fault.Later(comeBack, "this server cannot reach the database, and keeps no catalog of %s: the node has not asked here before, or may have none", node)
+		return kept,
+			fault.Later(comeBack, "this server cannot reach the database, and keeps no catalog of %s: the node has not asked here before, or may have none", node)
 	case err != nil:
 		return kept, err
 	case behind:

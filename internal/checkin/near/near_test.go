@@ -310,8 +310,12 @@ func TestReportsStayAsTheyWere(t *testing.T) {
 	w.far.cut.Store(true)
 	r := inventory.Report{
 		ID: fleet.DigestOf([]byte("a")), Certname: "a.test", ReceivedAt: w.now, Metrics: json.RawMessage(`{"a": {"b<": 1.50}}`),
-		Logs:      []inventory.RunLog{{Level: "err", Message: "<x>", Time: w.now}},
-		Resources: []inventory.ResourceStatus{{Type: "File", Title: "/x", Time: w.now, Events: []inventory.Event{{Status: "success", Previous: json.RawMessage(`"<"`), Desired: json.RawMessage(` 1`), Time: w.now}}}},
+		Logs: []inventory.RunLog{{Level: "err", Message: "<x>", Time: w.now}},
+		Resources: []inventory.ResourceStatus{
+			{Type: "File", Title: "/x", Time: w.now, Events: []inventory.Event{
+				{Status: "success", Previous: json.RawMessage(`"<"`), Desired: json.RawMessage(` 1`), Time: w.now},
+			}},
+		},
 	}
 	if err := w.reports.SaveReport(t.Context(), r); err != nil {
 		t.Fatal(err)

@@ -134,7 +134,8 @@ func (w *Witness) Given(ctx context.Context, kept Kept) error {
 		return err
 	}
 	w.served.Add(1)
-	w.Log.InfoContext(ctx, "a kept catalog is given", "node", kept.Node, "catalog", p.Catalog.Short(), "version", p.Version.Short(), "generation", p.Generation, "cut_since", since)
+	w.Log.InfoContext(ctx, "a kept catalog is given", "node", kept.Node, "catalog", p.Catalog.Short(), "version", p.Version.Short(), "generation",
+		p.Generation, "cut_since", since)
 	return nil
 }
 

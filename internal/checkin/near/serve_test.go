@@ -56,7 +56,8 @@ func (o *office) Document(_ context.Context, d fleet.Digest) ([]byte, error) {
 
 // release makes a text the catalog of a node.
 func (o *office) release(node fleet.Certname, mode deliver.Mode, title string) deliver.Pointer {
-	document, digest, err := catalog.Normalise(json.RawMessage(`{"name":"`+string(node)+`","resources":[{"type":"Notify","title":"`+title+`"}],"edges":[],"classes":[]}`), nil)
+	document, digest, err := catalog.Normalise(json.RawMessage(`{"name":"`+string(node)+`","resources":[{"type":"Notify","title":"`+title+
+		`"}],"edges":[],"classes":[]}`), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -124,7 +125,9 @@ func (c *counter) open(t *testing.T, path string) {
 		}
 		return nil
 	}})
-	if c.keeper, err = near.NewKeeper(&near.Keeper{Link: c.link, Shelf: c.disk, Pointers: c.office, Documents: c.office, For: time.Hour, Now: now, Log: log}); err != nil {
+	if c.keeper, err = near.NewKeeper(&near.Keeper{
+		Link: c.link, Shelf: c.disk, Pointers: c.office, Documents: c.office, For: time.Hour, Now: now, Log: log,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	in := near.Intake{Link: c.link, Queue: c.disk, Now: now}
@@ -217,7 +220,8 @@ func TestKeptCatalogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(got.Document); !strings.Contains(text, `"title":"`+title+`"`) || !strings.Contains(text, "uuid of "+title) || got.Environment != "production" || got.CodeID != string(fleet.DigestOf([]byte(title))) {
+		if text := string(got.Document); !strings.Contains(text, `"title":"`+title+`"`) || !strings.Contains(text, "uuid of "+title) ||
+			got.Environment != "production" || got.CodeID != string(fleet.DigestOf([]byte(title))) {
 			t.Errorf("%s gets %+v: %s", node, got, text)
 		}
 	}

@@ -88,7 +88,8 @@ func kept(t *testing.T, s classify.Store) {
 func ordered(t *testing.T, s classify.Store) {
 	b, a, below := Sample(1), Sample(2), Sample(3)
 	b.Name, a.Name, below.Name, below.Parent = "B", "A", "0", b.ID
-	save(t, s, classify.Change{Kind: classify.Create, Group: below}, classify.Change{Kind: classify.Create, Group: b}, classify.Change{Kind: classify.Create, Group: a})
+	save(t, s, classify.Change{Kind: classify.Create, Group: below}, classify.Change{Kind: classify.Create, Group: b},
+		classify.Change{Kind: classify.Create, Group: a})
 	wantNames(t, s, classify.RootName, "A", "B", "0")
 }
 

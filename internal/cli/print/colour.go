@@ -23,7 +23,8 @@ func colourOf(state string) string {
 		return red
 	case "changed", "succeeded", "success", "ok", "signed", "done", "active", "equal", "yes", "ready", "current", "released", "good":
 		return green
-	case "requested", "waiting", "paused", "offline", "stopped", "corrective", "warned", "warn", "warning", "approve", "cancelled", "pending", "frozen", "stale", "wanted":
+	case "requested", "waiting", "paused", "offline", "stopped", "corrective", "warned", "warn", "warning", "approve", "cancelled", "pending",
+		"frozen", "stale", "wanted":
 		return yellow
 	case "running", "sent", "noop", "audit", "compiling", "computing", "would":
 		return cyan

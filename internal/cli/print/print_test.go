@@ -208,7 +208,8 @@ func TestSortedLists(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := List(Printer{Out: &out, Format: "csv", Columns: []string{"at", "Name"}}, things[:1], table); err != nil || out.String() != "at,name\n1970-01-01T00:16:40Z,b\n" {
+	if err := List(Printer{Out: &out, Format: "csv", Columns: []string{"at", "Name"}}, things[:1], table); err != nil ||
+		out.String() != "at,name\n1970-01-01T00:16:40Z,b\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	for _, p := range []Printer{{Columns: []string{"nme"}}, {Sort: "-nme"}} {

@@ -48,7 +48,8 @@ func (w *world) start() {
 	w.Helper()
 	var err error
 	w.service, err = source.Open(w.Context(), source.Parts{
-		Store: w.store, Sealer: sourcetest.Seals{}, Repositories: w.repo, Modules: sourcetest.Modules(func(dir string) error { return w.modules.Install(w.Context(), dir) }),
+		Store: w.store, Sealer: sourcetest.Seals{}, Repositories: w.repo,
+		Modules:  sourcetest.Modules(func(dir string) error { return w.modules.Install(w.Context(), dir) }),
 		Deployer: w.deployer, Blobs: w.blobs, Dir: w.TempDir(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -50,8 +50,8 @@ func newTrees(t *testing.T, from source.Source, files map[string]string) *trees 
 	w.repo.Push("production", files)
 	var err error
 	w.service, err = source.Open(t.Context(), source.Parts{
-		Store: noticing{sourcetest.NewStore(), w.dir, w.seen}, Sealer: sourcetest.Seals{}, Repositories: w.repo, Modules: sourcetest.Modules(nil), Deployer: w.deployer,
-		Blobs: castest.New(), Dir: w.dir, Log: slog.New(slog.DiscardHandler),
+		Store: noticing{sourcetest.NewStore(), w.dir, w.seen}, Sealer: sourcetest.Seals{}, Repositories: w.repo,
+		Modules: sourcetest.Modules(nil), Deployer: w.deployer, Blobs: castest.New(), Dir: w.dir, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -139,8 +139,8 @@ func TestGroupsAreComparedWithTheirEnvironment(t *testing.T) {
 	w.deploy("test", map[string]string{"manifests/site.pp": "base", "modules/role/manifests/subsequent.pp": "role::subsequent"})
 	groups := []classify.Group{
 		classify.NewRoot(), group("fine", "production", "base", "role::inner", "role::web port", "role::broken"),
-		group("wrong", "production", "role::wbe", "role::web prot", "role::subsequent", "role::inner x"), group("open", "", "role::subsequent", "role::web", "role::unheard_of"),
-		group("gone", "staging", "role"),
+		group("wrong", "production", "role::wbe", "role::web prot", "role::subsequent", "role::inner x"),
+		group("open", "", "role::subsequent", "role::web", "role::unheard_of"), group("gone", "staging", "role"),
 	}
 	groups[3].Pinned = []fleet.Certname{"known", "nobody"}
 	rule, err := classify.ParseRule(`facts.role = "x" and facts.rule = "y"`)
@@ -159,12 +159,14 @@ func TestGroupsAreComparedWithTheirEnvironment(t *testing.T) {
 		"open: no node nobody is known, which is pinned",
 		"gone: the environment staging, which its nodes get, has no code",
 	}
-	read := []string{site, "modules/role/manifests/broken.pp", init, "modules/role/manifests/subsequent.pp", "modules/role/manifests/web.pp", "modules/role/manifests/weg.pp"}
+	read := []string{
+		site, "modules/role/manifests/broken.pp", init, "modules/role/manifests/subsequent.pp", "modules/role/manifests/web.pp", "modules/role/manifests/weg.pp",
+	}
 	w.want("with code", groups, read, said...)
 	w.want("again", groups, nil, said...)
 	w.broken = fault.New(fault.Unavailable, "no ruby")
-	w.want("without a reader", []classify.Group{classify.NewRoot(), group("late", "production", "role::miscellaneous")}, []string{"modules/role/manifests/miscellaneous.pp"},
-		"late: whether its classes are in the code is not known: no ruby")
+	w.want("without a reader", []classify.Group{classify.NewRoot(), group("late", "production", "role::miscellaneous")},
+		[]string{"modules/role/manifests/miscellaneous.pp"}, "late: whether its classes are in the code is not known: no ruby")
 }
 
 // Where the setting of the start manifest names variables, only the compiler knows which classes that defines.

@@ -41,12 +41,20 @@ func RunInventory(t *testing.T, open func(t *testing.T) InventoryBackend) {
 			t.Parallel()
 			b := open(t)
 			b.Replace("a.example",
-				Resource{Environment: "production", Type: "File", Title: "/a", Exported: true, Tags: []string{"file", "web"}, Parameters: json.RawMessage(`{"mode":"0644","n":1,"on":true}`)},
+				Resource{
+					Environment: "production", Type: "File", Title: "/a", Exported: true, Tags: []string{"file", "web"},
+					Parameters: json.RawMessage(`{"mode":"0644","n":1,"on":true}`),
+				},
 				Resource{Environment: "production", Type: "File", Title: "/kept", Tags: []string{"file"}, Parameters: json.RawMessage(`{}`)},
 				Resource{Environment: "production", Type: "Host", Title: "a", Exported: true, Tags: []string{"host"}, Parameters: json.RawMessage(`{}`)})
 			b.Replace("b.example",
-				Resource{Environment: "other", Type: "File", Title: "/b2", Exported: true, Tags: []string{"file"}, Parameters: json.RawMessage(`{"mode":"0600","list":["x"]}`)},
-				Resource{Environment: "other", Type: "File", Title: "/b1", Exported: true, Tags: []string{"file", "web"}, Parameters: json.RawMessage(`{"mode":"0644","n":2,"deep":["x",[1,true]]}`)})
+				Resource{
+					Environment: "other", Type: "File", Title: "/b2", Exported: true, Tags: []string{"file"}, Parameters: json.RawMessage(`{"mode":"0600","list":["x"]}`),
+				},
+				Resource{
+					Environment: "other", Type: "File", Title: "/b1", Exported: true, Tags: []string{"file", "web"},
+					Parameters: json.RawMessage(`{"mode":"0644","n":2,"deep":["x",[1,true]]}`),
+				})
 			test(t, b)
 		})
 	}
@@ -147,7 +155,9 @@ func reachesNarrow(t *testing.T, b InventoryBackend) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("collected within %s: of %q, want of %q", reach, got, want)
 		}
-		rows, err := b.Inventory.Query(t.Context(), compile.Query{Text: `resources[certname]{ type = "File" and exported = true or title = "/a" }`, MaxBytes: plenty, Reach: reach})
+		rows, err := b.Inventory.Query(t.Context(), compile.Query{
+			Text: `resources[certname]{ type = "File" and exported = true or title = "/a" }`, MaxBytes: plenty, Reach: reach,
+		})
 		if err != nil {
 			t.Fatalf("ask within %s: %v", reach, err)
 		}

@@ -255,7 +255,9 @@ func testCandidatesAreNewest(b reuseBench) {
 
 func testStopsOfMany(b reuseBench) {
 	for i, node := range []fleet.Certname{"a.example", "b.example", "a.example"} {
-		stop := compile.ReuseStop{Node: node, Environment: env, Version: []fleet.Digest{v1, v1, v2}[i], At: t0.Add(time.Duration(i) * minute), Differs: []string{"File[x]"}}
+		stop := compile.ReuseStop{
+			Node: node, Environment: env, Version: []fleet.Digest{v1, v1, v2}[i], At: t0.Add(time.Duration(i) * minute), Differs: []string{"File[x]"},
+		}
 		if err := b.Reusables.StopReuse(b.t.Context(), stop); err != nil {
 			b.t.Fatal(err)
 		}

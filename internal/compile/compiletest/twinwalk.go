@@ -58,7 +58,8 @@ func (w *twins) each(act func(q whole) (any, error)) {
 	}
 	got, gotErr := act(tested)
 	want, wantErr := act(w.model)
-	if fault.Of(gotErr) != fault.Of(wantErr) || (gotErr == nil) != (wantErr == nil) || errors.Is(gotErr, compile.ErrUnstaged) != errors.Is(wantErr, compile.ErrUnstaged) {
+	if fault.Of(gotErr) != fault.Of(wantErr) || (gotErr == nil) != (wantErr == nil) ||
+		errors.Is(gotErr, compile.ErrUnstaged) != errors.Is(wantErr, compile.ErrUnstaged) {
 		w.t.Errorf("error %v, the model's is %v", gotErr, wantErr)
 	}
 	if diff := cmp.Diff(want, got, rowOptions); diff != "" && wantErr == nil {

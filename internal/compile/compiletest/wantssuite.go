@@ -407,7 +407,8 @@ func testRefresh(b wantsBench) {
 		}
 		return text.String()
 	}
-	if got := fmt.Sprint(names(t0.Add(2*minute), time.Time{}, 10), " ", names(time.Time{}, t0.Add(time.Hour), 10), " ", names(t0.Add(time.Hour), time.Time{}, 1)); got != "cb c c" {
+	if got := fmt.Sprint(names(t0.Add(2*minute), time.Time{}, 10), " ", names(time.Time{}, t0.Add(time.Hour), 10), " ",
+		names(t0.Add(time.Hour), time.Time{}, 1)); got != "cb c c" {
 		b.t.Errorf("oldest %s", got)
 	}
 	w := ask("c.example")

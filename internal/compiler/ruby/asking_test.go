@@ -50,13 +50,18 @@ node 'rich.example.org' {
 }
 node default { notify { 'fine': } }
 `,
-	"modules/bad/lib/puppet/functions/bad/long.rb":     function("long", "", "'x' * 1_100_000"),
-	"modules/bad/lib/puppet/functions/bad/rescued.rb":  function("rescued", "", askRuby+"begin; asked.query('resources[title]{}'); rescue Puppet::Error; 'never mind'; end"),
-	"modules/bad/lib/puppet/functions/bad/refused.rb":  function("refused", "", askRuby+"begin; asked.query('resources[title]{'); rescue Puppet::Error; 'never mind'; end"),
-	"modules/bad/lib/puppet/functions/bad/endless.rb":  function("endless", "", askRuby+"loop { asked.query(\"resources[title]{title = '#{rand}'}\") rescue nil }"),
+	"modules/bad/lib/puppet/functions/bad/long.rb": function("long", "", "'x' * 1_100_000"),
+	"modules/bad/lib/puppet/functions/bad/rescued.rb": function("rescued", "",
+		askRuby+"begin; asked.query('resources[title]{}'); rescue Puppet::Error; 'never mind'; end"),
+	"modules/bad/lib/puppet/functions/bad/refused.rb": function("refused", "",
+		askRuby+"begin; asked.query('resources[title]{'); rescue Puppet::Error; 'never mind'; end"),
+	"modules/bad/lib/puppet/functions/bad/endless.rb": function("endless", "",
+		askRuby+"loop { asked.query(\"resources[title]{title = '#{rand}'}\") rescue nil }"),
 	"modules/bad/lib/puppet/functions/bad/overlong.rb": function("overlong", "", askRuby+"asked.send(:ask, 'ask' => 'query', 'query' => 'x' * 3_000_000)"),
-	"modules/bad/lib/puppet/functions/bad/garbage.rb":  function("garbage", "", askRuby+"asked.instance_variable_get(:@wire).instance_variable_get(:@io).write(\"\\x00 no json\\n\")"),
-	"modules/bad/lib/puppet/functions/bad/stranger.rb": function("stranger", "", askRuby+"asked.instance_variable_set(:@node, 'other.example.org'); asked.query('resources{}')"),
+	"modules/bad/lib/puppet/functions/bad/garbage.rb": function("garbage", "",
+		askRuby+"asked.instance_variable_get(:@wire).instance_variable_get(:@io).write(\"\\x00 no json\\n\")"),
+	"modules/bad/lib/puppet/functions/bad/stranger.rb": function("stranger", "",
+		askRuby+"asked.instance_variable_set(:@node, 'other.example.org'); asked.query('resources{}')"),
 }
 
 const askRuby = "asked = Tutti::Questions.current; "
@@ -268,8 +273,10 @@ func TestEnvironmentsMayBringTheirOwnPuppetdbQuery(t *testing.T) {
 	t.Parallel()
 	site := "notify { 'q': message => puppetdb_query('nodes{}') }\n"
 	own := map[string]map[string]string{
-		"module": {"modules/own/lib/puppet/functions/puppetdb_query.rb": "Puppet::Functions.create_function(:puppetdb_query) { def puppetdb_query(_); 'module'; end }\n"},
-		"dsl":    {"functions/puppetdb_query.pp": "function puppetdb_query($query) { 'dsl' }\n"},
+		"module": {
+			"modules/own/lib/puppet/functions/puppetdb_query.rb": "Puppet::Functions.create_function(:puppetdb_query) { def puppetdb_query(_); 'module'; end }\n",
+		},
+		"dsl": {"functions/puppetdb_query.pp": "function puppetdb_query($query) { 'dsl' }\n"},
 	}
 	checkouts := directories{}
 	for name, files := range own {

@@ -69,7 +69,9 @@ func TestErrorsNameTheGroup(t *testing.T) {
 			words: "Cannot reassign variable '$tier'", from: "variable $tier comes from " + web,
 		},
 		"what code includes": {
-			facts: `{"includes":true}`, given: []compile.Given{{Kind: compile.GivenClass, Class: "role", From: web}, {Kind: compile.GivenClass, Class: "nothing", From: web}},
+			facts: `{"includes":true}`, given: []compile.Given{
+				{Kind: compile.GivenClass, Class: "role", From: web}, {Kind: compile.GivenClass, Class: "nothing", From: web},
+			},
 			words: "Could not find class ::nothing::here",
 		},
 		"what a class itself refuses": {

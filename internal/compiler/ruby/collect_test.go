@@ -151,7 +151,8 @@ func TestOutcomeSaysWhatWasCollectedAndAsked(t *testing.T) {
 	if diff := cmp.Diff(want, outcome.Collected); diff != "" {
 		t.Errorf("collected (-want +got):\n%s", diff)
 	}
-	if len(outcome.Asked) != 2 || outcome.Asked[0].Text != `{"type":"Notify","filter":["=","tag","web"]}` || outcome.Asked[0].Rows != 2 || outcome.Asked[1].Rows != 3 {
+	if len(outcome.Asked) != 2 || outcome.Asked[0].Text != `{"type":"Notify","filter":["=","tag","web"]}` || outcome.Asked[0].Rows != 2 ||
+		outcome.Asked[1].Rows != 3 {
 		t.Errorf("asked: %+v", outcome.Asked)
 	}
 	if asked = known.Questions() - asked; asked != 2 {

@@ -41,9 +41,13 @@ func TestMistakesInDataSayWhere(t *testing.T) {
 		"yaml that does not parse": {node: "---\ncfg::port: 80\ncfg::name_of: \"open\n", words: "Unable to parse", file: "node", line: 3},
 		"yaml with a tab":          {node: "---\ncfg:\n\tport: 80\n", words: "Unable to parse", file: "node", line: 3},
 		"json that does not parse": {node: "{\n\"cfg::port\": 80,\n}\n", words: "Unable to parse", file: "node"},
-		"a type":                   {node: "---\n# ports\ncfg::port: eighty\n", words: "parameter 'port' expects an Integer value, got String", file: "node", line: 3},
-		"a type for all nodes":     {module: "typed", words: "parameter 'port' expects an Integer", file: "data/common.yaml", line: 3},
-		"a type of a group's":      {node: "---\ncfg::port: 'x'\n", classes: `{"cfg":{}}`, facts: `{"module":false}`, words: "expects an Integer", file: "node", line: 2},
+		"a type": {
+			node: "---\n# ports\ncfg::port: eighty\n", words: "parameter 'port' expects an Integer value, got String", file: "node", line: 3,
+		},
+		"a type for all nodes": {module: "typed", words: "parameter 'port' expects an Integer", file: "data/common.yaml", line: 3},
+		"a type of a group's": {
+			node: "---\ncfg::port: 'x'\n", classes: `{"cfg":{}}`, facts: `{"module":false}`, words: "expects an Integer", file: "node", line: 2,
+		},
 		"an unknown method":        {node: "---\ncfg::name_of: \"%{nosuch('x')}\"\n", words: "Unknown interpolation method 'nosuch'", file: "node", line: 2},
 		"lookups that go round":    {node: "---\n'cfg::name_of': \"%{lookup('cfg::name_of')}\"\n", words: "Recursive lookup", file: "node", line: 2},
 		"options":                  {node: "---\nlookup_options: 5\n", words: "lookup_options must be a hash", file: "node", line: 2},

@@ -102,8 +102,10 @@ func (t told) refuse(interpreter string) error {
 	if len(others) > 0 {
 		more = " (the same is true of " + strings.Join(others[:min(len(others), maxForeign)], ", ") + ")"
 	}
-	return fault.New(fault.Unavailable, "the C extension of the gem %s %s in %s %s, and %s is Ruby %s%s; install the gem with this Ruby: %s -S gem install --install-dir %s %s -v %s, "+
-		"or name the Ruby that it is built for in the setting engines", g.Name, g.Version, g.Dir, built, interpreter, t.Ruby, more, interpreter, g.Dir, g.Name, g.Version)
+	return fault.New(fault.Unavailable,
+		"the C extension of the gem %s %s in %s %s, and %s is Ruby %s%s; install the gem with this Ruby: %s -S gem install --install-dir %s %s -v %s, "+
+			"or name the Ruby that it is built for in the setting engines", g.Name, g.Version, g.Dir, built, interpreter, t.Ruby, more, interpreter,
+		g.Dir, g.Name, g.Version)
 }
 
 // identify asks the installation of a configuration what it is. NotFound if there is none, Unavailable if it cannot be used: both say why.
@@ -151,7 +153,8 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 func interview(ctx context.Context, cfg Config, interpreter string) (t told, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, slices.Concat(cfg.load(), []string{"-e", question, "--"}, cfg.Gems)...) //nolint:gosec // the interpreter is the operator's choice
+	//nolint:gosec // the interpreter is the operator's choice
+	cmd := exec.CommandContext(ctx, interpreter, slices.Concat(cfg.load(), []string{"-e", question, "--"}, cfg.Gems)...)
 	cmd.Env = cfg.gems(Grants{}).environ(os.TempDir())
 	said := &firstLine{}
 	cmd.Stderr = said

@@ -84,7 +84,9 @@ func codeErrorsSayWhere(t *testing.T, pool *Pool) {
 
 func TestSyntaxErrorInTheMainManifest(t *testing.T) {
 	t.Parallel()
-	pool := running(t, Config{Workers: 1}, directories{version("syntax"): tree(t, map[string]string{"manifests/site.pp": "node default {\n  notify { 'x' }\n}\n"})})
+	pool := running(t, Config{Workers: 1}, directories{
+		version("syntax"): tree(t, map[string]string{"manifests/site.pp": "node default {\n  notify { 'x' }\n}\n"}),
+	})
 	for range 2 {
 		got := fails(t, pool, order(t, "production", "syntax", "n.example.org"))
 		if got.Cause != compile.CauseCode || got.File != "manifests/site.pp" || got.Line != 2 ||

@@ -52,12 +52,13 @@ node default { notify { 'fine': } @@notify { 'exported': message => 'to others' 
 	"modules/bad/lib/puppet/functions/bad/eat.rb":     function("eat", "", "held = []; loop { held << ('x' * 1_000_000) }"),
 	"modules/bad/lib/puppet/functions/bad/gulp.rb":    function("gulp", "", "'x' * 8_000_000_000"),
 	"modules/bad/lib/puppet/functions/bad/brood.rb":   function("brood", "", "2.times { fork { "+holdsMemory+" } }; sleep"),
-	"modules/bad/lib/puppet/functions/bad/scatter.rb": function("scatter", "", "2.times { system('setsid', 'sh', '-c', 'setsid ruby -e \"$0\" & exit 0', '"+holdsMemory+"') }; sleep"),
-	"modules/bad/lib/puppet/functions/bad/leave.rb":   function("leave", "", "exit 3"),
-	"modules/bad/lib/puppet/functions/bad/toss.rb":    function("toss", "", "throw :ball"),
-	"modules/bad/lib/puppet/functions/bad/die.rb":     function("die", "", "Process.kill(:KILL, $$); sleep"),
-	"modules/bad/lib/puppet/functions/bad/say.rb":     function("say", "", "puts '{\"v\":1}'; warn 'x' * 100_000; $stdout.write('no end')"),
-	"modules/bad/lib/puppet/functions/bad/env.rb":     function("env", "", "ENV.keys.sort"),
+	"modules/bad/lib/puppet/functions/bad/scatter.rb": function("scatter", "",
+		"2.times { system('setsid', 'sh', '-c', 'setsid ruby -e \"$0\" & exit 0', '"+holdsMemory+"') }; sleep"),
+	"modules/bad/lib/puppet/functions/bad/leave.rb": function("leave", "", "exit 3"),
+	"modules/bad/lib/puppet/functions/bad/toss.rb":  function("toss", "", "throw :ball"),
+	"modules/bad/lib/puppet/functions/bad/die.rb":   function("die", "", "Process.kill(:KILL, $$); sleep"),
+	"modules/bad/lib/puppet/functions/bad/say.rb":   function("say", "", "puts '{\"v\":1}'; warn 'x' * 100_000; $stdout.write('no end')"),
+	"modules/bad/lib/puppet/functions/bad/env.rb":   function("env", "", "ENV.keys.sort"),
 }
 
 // holdsMemory takes all that it gets, and keeps it.

@@ -24,7 +24,8 @@ func gemWith(t *testing.T, dir, version string, builtFor ...string) {
 		}
 	}
 	write(filepath.Join(dir, "specifications", "shout-"+version+".gemspec"),
-		"Gem::Specification.new { |s| s.name = 'shout'; s.version = '"+version+"'; s.summary = 'it shouts'; s.authors = ['ann']; s.extensions = ['ext/extconf.rb'] }\n")
+		"Gem::Specification.new { |s| s.name = 'shout'; s.version = '"+version+
+			"'; s.summary = 'it shouts'; s.authors = ['ann']; s.extensions = ['ext/extconf.rb'] }\n")
 	for _, ruby := range builtFor {
 		built := filepath.Join(dir, "extensions", rubySays(t, "Gem::Platform.local"), ruby, "shout-"+version)
 		write(filepath.Join(built, "gem.build_complete"), "")
@@ -63,7 +64,8 @@ func TestAGemForAnotherRubyIsNamed(t *testing.T) {
 		{
 			"another Ruby's", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0") },
 			"the C extension of the gem shout 1.0.0 in DIR is built for Ruby 2.5.0, and " + interpreter + " is Ruby " + version +
-				"; install the gem with this Ruby: " + interpreter + " -S gem install --install-dir DIR shout -v 1.0.0, or name the Ruby that it is built for in the setting engines",
+				"; install the gem with this Ruby: " + interpreter +
+				" -S gem install --install-dir DIR shout -v 1.0.0, or name the Ruby that it is built for in the setting engines",
 		},
 		{"two others'", func(dir string) { gemWith(t, dir, "1.0.0", "2.5.0", "2.7.0") }, "is built for Ruby 2.5.0 and 2.7.0, and"},
 		{"nobody's", func(dir string) { gemWith(t, dir, "1.0.0") }, "the gem shout 1.0.0 in DIR is not built, and"},
@@ -83,7 +85,8 @@ func TestAGemForAnotherRubyIsNamed(t *testing.T) {
 				}
 				return
 			}
-			if detail := fault.Detail(standing.Trouble); fault.Of(standing.Trouble) != fault.Unavailable || !strings.Contains(detail, strings.ReplaceAll(c.want, "DIR", dir)) {
+			if detail := fault.Detail(standing.Trouble); fault.Of(standing.Trouble) != fault.Unavailable ||
+				!strings.Contains(detail, strings.ReplaceAll(c.want, "DIR", dir)) {
 				t.Errorf("it says %q (%v), want %q", detail, standing.Trouble, c.want)
 			}
 		})

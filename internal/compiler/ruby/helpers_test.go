@@ -178,8 +178,9 @@ func order(tb testing.TB, env, ver, node string) compile.Order {
 	tb.Helper()
 	return compile.Order{
 		Node: fleet.Certname(node), Environment: fleet.Environment(env), Version: version(ver),
-		Facts:       facts(tb, node),
-		Trusted:     json.RawMessage(`{"authenticated":"remote","certname":"` + node + `","extensions":{"pp_role":"test"},"hostname":"` + strings.Split(node, ".")[0] + `","domain":"example.org","external":{}}`),
+		Facts: facts(tb, node),
+		Trusted: json.RawMessage(`{"authenticated":"remote","certname":"` + node + `","extensions":{"pp_role":"test"},"hostname":"` +
+			strings.Split(node, ".")[0] + `","domain":"example.org","external":{}}`),
 		ServerFacts: json.RawMessage(`{"serverversion":"7.23.0","servername":"puppet.example.org","serverip":"192.0.2.1"}`),
 	}
 }

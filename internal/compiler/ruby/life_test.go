@@ -211,12 +211,13 @@ func manyOrdersFewWorkers(t *testing.T, pool *Pool) {
 // carry a mark, so that anything that leaks shows.
 func generation(mark string) map[string]string {
 	return map[string]string{
-		"hiera.yaml":                                  "version: 5\nhierarchy: [{name: all, path: all.yaml, datadir: data, data_hash: yaml_data}]\n",
-		"data/all.yaml":                               "value: data " + mark + "\n",
-		"manifests/site.pp":                           "node default { include m }\n",
-		"modules/m/manifests/init.pp":                 "class m { notify { 'all': message => [m::ruby(), m::dsl(), template('m/t.erb'), epp('m/t.epp'), lookup('value'), 'body " + mark + "', m3()] } }\n",
-		"modules/m/functions/dsl.pp":                  "function m::dsl() { 'dsl " + mark + "' }\n",
-		"modules/m/lib/puppet/functions/m/ruby.rb":    "MARK = 'ruby " + mark + "' unless defined?(MARK)\nPuppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\n",
+		"hiera.yaml":                  "version: 5\nhierarchy: [{name: all, path: all.yaml, datadir: data, data_hash: yaml_data}]\n",
+		"data/all.yaml":               "value: data " + mark + "\n",
+		"manifests/site.pp":           "node default { include m }\n",
+		"modules/m/manifests/init.pp": "class m { notify { 'all': message => [m::ruby(), m::dsl(), template('m/t.erb'), epp('m/t.epp'), lookup('value'), 'body " + mark + "', m3()] } }\n",
+		"modules/m/functions/dsl.pp":  "function m::dsl() { 'dsl " + mark + "' }\n",
+		"modules/m/lib/puppet/functions/m/ruby.rb": "MARK = 'ruby " + mark +
+			"' unless defined?(MARK)\nPuppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\n",
 		"modules/m/lib/puppet/parser/functions/m3.rb": "Puppet::Parser::Functions.newfunction(:m3, type: :rvalue) { |_| '3x " + mark + "' }\n",
 		"modules/m/templates/t.erb":                   "erb " + mark,
 		"modules/m/templates/t.epp":                   "epp " + mark,
@@ -346,8 +347,8 @@ func sleepers(seconds string) (pids []int) {
 	return pids
 }
 
-// What a compile leaves behind has ended when the catalog is there, so it is neither seen nor counted by the next one; a worker whose programs ended by themselves is
-// used again.
+// What a compile leaves behind has ended when the catalog is there, so it is neither seen nor counted by the next one; a worker whose programs ended by
+// themselves is used again.
 func TestACompileLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for name, cells := range map[string]*cell.Keeper{"in a cell": keeper(t), "without": loose} {

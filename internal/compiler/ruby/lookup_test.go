@@ -287,10 +287,15 @@ func TestLookupsHideSecrets(t *testing.T) {
 // A lookup leaves nothing behind: catalogs are as before, and a main manifest that cannot be parsed keeps nobody from asking.
 func TestLookupsBesideCatalogs(t *testing.T) {
 	t.Parallel()
-	broken := map[string]string{"environment.conf": "", "hiera.yaml": hieraCode["hiera.yaml"], "data/common.yaml": "greeting: hello\n", "manifests/site.pp": "node {"}
-	wrong := map[string]string{"environment.conf": "", "hiera.yaml": "version: 5\nhierarchy:\n  - name: x\n    paht: common.yaml\n", "manifests/site.pp": "notify { 'x': }\n"}
+	broken := map[string]string{
+		"environment.conf": "", "hiera.yaml": hieraCode["hiera.yaml"], "data/common.yaml": "greeting: hello\n", "manifests/site.pp": "node {",
+	}
+	wrong := map[string]string{
+		"environment.conf": "", "hiera.yaml": "version: 5\nhierarchy:\n  - name: x\n    paht: common.yaml\n", "manifests/site.pp": "notify { 'x': }\n",
+	}
 	slow := map[string]string{
-		"environment.conf": "modulepath = modules\n", "hiera.yaml": "version: 5\nhierarchy:\n  - name: slow\n    lookup_key: slow::key\n", "manifests/site.pp": "notify { 'x': }\n",
+		"environment.conf": "modulepath = modules\n", "hiera.yaml": "version: 5\nhierarchy:\n  - name: slow\n    lookup_key: slow::key\n",
+		"manifests/site.pp": "notify { 'x': }\n",
 		"modules/slow/lib/puppet/functions/slow/key.rb": "Puppet::Functions.create_function(:'slow::key') do\n  dispatch(:key) do\n    param 'String', :key\n    param 'Hash', :options\n    param 'Puppet::LookupContext', :context\n  end\n" +
 			"  def key(key, options, context)\n    return context.not_found if key != 'slow'\n    sleep 60\n  end\nend\n",
 	}
@@ -319,7 +324,8 @@ func TestLookupsBesideCatalogs(t *testing.T) {
 	}
 	for _, explain := range []bool{false, true} {
 		_, err = ask("wrong", compile.Lookup{Keys: []string{"greeting"}, Explain: explain})
-		if e, ok := errors.AsType[*compile.Error](err); !ok || e.Cause != compile.CauseCode || !strings.Contains(e.Message, "unrecognized key 'paht'") || !strings.Contains(e.Message, "/production/hiera.yaml") {
+		if e, ok := errors.AsType[*compile.Error](err); !ok || e.Cause != compile.CauseCode || !strings.Contains(e.Message, "unrecognized key 'paht'") ||
+			!strings.Contains(e.Message, "/production/hiera.yaml") {
 			t.Errorf("a wrong hiera.yaml: %+v", err)
 		}
 	}
@@ -329,7 +335,8 @@ func TestLookupsBesideCatalogs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := pool.Lookup(ctx, order(t, "production", "hiera", "web-1.example.org"), compile.Lookup{Keys: []string{"greeting"}}); !errors.Is(err, context.Canceled) {
+	if _, err := pool.Lookup(ctx, order(t, "production", "hiera", "web-1.example.org"), compile.Lookup{Keys: []string{"greeting"}}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("who went away: %v", err)
 	}
 	if _, err := ask("nowhere", compile.Lookup{Keys: []string{"greeting"}}); fault.Of(err) != fault.NotFound {

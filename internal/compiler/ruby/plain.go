@@ -176,7 +176,8 @@ func (p *Plain) run(ctx context.Context, order compile.Order, dir, root string, 
 	}
 	defer func() { _, _ = results.Close(), hold.Close() }()
 	words := &firstBytes{most: 8 << 10}
-	cmd := exec.Command(engine.interpreter, append(cfg.load(), filepath.Join(dir, "ruby", "plain.rb"))...) //nolint:noctx,gosec // its group is killed; the operator chose the interpreter
+	//nolint:noctx,gosec // its group is killed; the operator chose the interpreter
+	cmd := exec.Command(engine.interpreter, append(cfg.load(), filepath.Join(dir, "ruby", "plain.rb"))...)
 	grants := cfg.grants(order.Environment)
 	cmd.Dir, cmd.Env = workDir(dir), grants.environ(workDir(dir))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeline, words, words
@@ -207,7 +208,8 @@ func (p *Plain) run(ctx context.Context, order compile.Order, dir, root string, 
 	case ctx.Err() != nil:
 		return nil, cpu, ctx.Err()
 	case timedOut:
-		return nil, cpu, &compile.Error{Cause: compile.CauseTimeout, Message: fmt.Sprintf("plain Puppet did not compile the catalog within %s", fault.Duration(p.cfg.Timeout))}
+		return nil, cpu,
+			&compile.Error{Cause: compile.CauseTimeout, Message: fmt.Sprintf("plain Puppet did not compile the catalog within %s", fault.Duration(p.cfg.Timeout))}
 	case w.hungry:
 		return nil, cpu, &compile.Error{Cause: compile.CauseMemory, Message: fmt.Sprintf("plain Puppet wanted more than %d MB of memory", p.cfg.MemoryBytes>>20)}
 	case err != nil || len(answer) == 0:

@@ -100,8 +100,11 @@ var takingHashes = []staleRow{
 	{name: "held", ruby: "held = [h, { 'h' => h }]; held.size"},
 	{name: "equal?", ruby: "h.equal?({})"},
 	{name: "other MessagePack", ruby: "require 'msgpack'\n MessagePack.pack('a' => [1]); { 'a' => h['x'] }.to_msgpack"},
-	{name: "dates with a year", ruby: "Date.parse('2020-05-01'); Date.parse('May 2020'); Date.strptime('2020 12', '%Y %j'); DateTime.parse('2020-01-01T10:00Z'); " +
-		"Date.strptime('1', '%s'); Date.iso8601('2020-w03-2')"},
+	{
+		name: "dates with a year",
+		ruby: "Date.parse('2020-05-01'); Date.parse('May 2020'); Date.strptime('2020 12', '%Y %j'); DateTime.parse('2020-01-01T10:00Z'); " +
+			"Date.strptime('1', '%s'); Date.iso8601('2020-w03-2')",
+	},
 	{name: "times of a zone", ruby: "Time.at(0).zone; Time.new(2020, 1, 1).utc_offset; Time.at(0).localtime.hour"},
 	{name: "a seed", ruby: "srand(5)\n x = rand(5)\n srand(6)\n x"},
 	{name: "chance with a seed", ruby: "Random.new(5).rand(9); [1, 2].shuffle(random: Random.new(1))"},

@@ -221,7 +221,9 @@ node default { }
 		}
 	}
 	seen := map[string]Settings{}
-	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: new(true)}, {StrictVariables: new(false)}, {Certname: "x"}, {HieraConfig: hiera}} {
+	for _, s := range []Settings{
+		{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: new(true)}, {StrictVariables: new(false)}, {Certname: "x"}, {HieraConfig: hiera},
+	} {
 		found, err := identify(t.Context(), Config{Settings: s, NoJIT: true})
 		if err != nil {
 			t.Fatal(err)

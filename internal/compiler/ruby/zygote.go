@@ -78,7 +78,8 @@ func spawn(ctx context.Context, cfg Config, i *installation, known compile.Inven
 	defer func() { _ = stdout.Close() }()
 
 	// Not CommandContext: a keeper ends it, after its workers.
-	cmd := exec.Command(i.interpreter, slices.Concat(cfg.load(), i.jit, []string{filepath.Join(cfg.codeDir(), "main.rb")})...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
+	//nolint:noctx,gosec // see above; the interpreter is the operator's choice
+	cmd := exec.Command(i.interpreter, slices.Concat(cfg.load(), i.jit, []string{filepath.Join(cfg.codeDir(), "main.rb")})...)
 	grants := cfg.grants(k.environment)
 	cmd.Dir, cmd.Env = dir, grants.environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout

@@ -110,7 +110,9 @@ func batch(node, run string, events ...pxp.RunEvent) event.Batch {
 }
 
 func storedAsSent(t *testing.T, b Backend) {
-	sent := []pxp.RunEvent{Begin(1), Resource(2, event.Success, "File", "/etc/motd"), {N: 3, Kind: pxp.EventsMissing, Missing: 4, At: At(3), Environment: "production"}, End(7)}
+	sent := []pxp.RunEvent{
+		Begin(1), Resource(2, event.Success, "File", "/etc/motd"), {N: 3, Kind: pxp.EventsMissing, Missing: 4, At: At(3), Environment: "production"}, End(7),
+	}
 	same(t, "taken", []event.Taken{{Node: "a", Run: "r", Last: 7, New: 4}}, take(t, b.Store, 9, batch("a", "r", sent...)))
 	var want []event.Event
 	for i, e := range sent {

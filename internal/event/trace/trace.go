@@ -36,7 +36,8 @@ func (c Config) Check() error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return fault.New(fault.Invalid, "it is not http://HOST:PORT/v1/traces or https://HOST:PORT/v1/traces")
 	case u.User != nil:
-		return fault.New(fault.Invalid, "it has a user or a password, which would be seen in the settings: let a collector of your own add what the next one asks for")
+		return fault.New(fault.Invalid,
+			"it has a user or a password, which would be seen in the settings: let a collector of your own add what the next one asks for")
 	}
 	return nil
 }

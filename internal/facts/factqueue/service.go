@@ -110,7 +110,9 @@ func (s *Service) Patch(ctx context.Context, p Patch) (Answer, error) {
 	case p.Number < head.Number:
 		return Answer{}, overtaken(p.Number, head.Number)
 	case head.Digest != p.Base:
-		return Answer{}, conflict("the difference is against facts with the digest %s, but %s has those with %s: send all of them with PUT", p.Base.Short(), p.Node, head.Digest.Short())
+		return Answer{},
+			conflict("the difference is against facts with the digest %s, but %s has those with %s: send all of them with PUT", p.Base.Short(),
+				p.Node, head.Digest.Short())
 	}
 	if p.Values, err = p.Apply(head.Values); err != nil {
 		return Answer{}, err
@@ -195,7 +197,8 @@ func (s *Service) enqueue(ctx context.Context, set Set) (Answer, error) {
 	if load := s.Load(); load.Bytes >= s.cfg.QueueBytes {
 		s.count.refused.Add(1)
 		after := 10*time.Second + rand.N(20*time.Second) //nolint:gosec // spreads a crowd
-		return Answer{}, fault.Later(after, "facts wait to be stored: %s with %d bytes; come back in %s", fault.Count(load.Sets, "set"), load.Bytes, after.Round(time.Second))
+		return Answer{},
+			fault.Later(after, "facts wait to be stored: %s with %d bytes; come back in %s", fault.Count(load.Sets, "set"), load.Bytes, after.Round(time.Second))
 	}
 	set.AcceptedAt = time.Now()
 	grown, err := s.Store.EnqueueFacts(ctx, set)

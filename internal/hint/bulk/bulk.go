@@ -112,7 +112,8 @@ func (b *Bus) unpack(ctx context.Context, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "a large message of another server is not in the store of content that this server has: all servers need the same one")
+		return nil,
+			fault.Wrap(fault.Internal, err, "a large message of another server is not in the store of content that this server has: all servers need the same one")
 	}
 	message, err := sealer.Open(nil, nil, sealed, nil)
 	if err != nil {

@@ -102,7 +102,8 @@ func (b *Bus) up(conn *nats.Conn) {
 	b.mu.Unlock()
 	b.log.Info("connected with NATS", "place", place, "before", was)
 	if most := conn.MaxPayload(); most < bus.MaxBytes {
-		b.log.Warn("NATS takes smaller messages than servers send: larger orders do not reach nodes of other servers; set max_payload there", "max_payload", most, "want", bus.MaxBytes)
+		b.log.Warn("NATS takes smaller messages than servers send: larger orders do not reach nodes of other servers; set max_payload there", "max_payload",
+			most, "want", bus.MaxBytes)
 	}
 	for _, s := range told {
 		b.tellGap(s)

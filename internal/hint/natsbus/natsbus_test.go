@@ -144,7 +144,9 @@ authorization { users: [ {user: "tutti-1.example.test", permissions: {publish: "
 	config := natsbus.Config{URL: "tls://" + server.Address, Name: "test", Prefix: "tutti", CAFile: ca.file, CertFile: ours, KeyFile: oursKey}
 	a, b := open(t, config, &said{}), open(t, config, &said{})
 	bustest.Until(t, "both are up", func() bool { return a.State().Up && b.State().Up })
-	if _, err := b.Subscribe(bus.Subscriber{Subject: "tutti.srv.b.*", Take: func(context.Context, string, []byte) ([]byte, error) { return []byte("yes"), nil }}); err != nil {
+	if _, err := b.Subscribe(bus.Subscriber{
+		Subject: "tutti.srv.b.*", Take: func(context.Context, string, []byte) ([]byte, error) { return []byte("yes"), nil },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := a.Request(t.Context(), "tutti.srv.b.deliver", nil); err != nil || string(got) != "yes" { // its answer comes below the prefix, too

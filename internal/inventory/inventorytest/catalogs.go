@@ -69,7 +69,9 @@ func catalogReplace(t *testing.T, s Store) {
 		c.Resources[1],
 	}
 	c.Resources[2].Parameters = json.RawMessage(`{"ensure":"absent"}`)
-	c.Edges = []inventory.Edge{{Source: "Stage[main]", Target: "File[/z]", Relationship: "contains"}, {Source: "User[new]", Target: "File[/z]", Relationship: "notifies"}}
+	c.Edges = []inventory.Edge{
+		{Source: "Stage[main]", Target: "File[/z]", Relationship: "contains"}, {Source: "User[new]", Target: "File[/z]", Relationship: "notifies"},
+	}
 	ok(t, s.SaveCatalog(t.Context(), c))
 	readCatalog(t, s, c)
 	c = catalog("a.example", "1")

@@ -89,7 +89,9 @@ func reportPages(t *testing.T, s Store) {
 		want["all"] = append(want["all"], r.ID)
 		ok(t, s.SaveReport(ctx, r))
 	}
-	filters := map[string]inventory.ReportFilter{"all": {}, "failed": {Status: "failed"}, "n0": {Certname: "n0.example"}, "none": {Certname: "x", Status: "failed"}}
+	filters := map[string]inventory.ReportFilter{
+		"all": {}, "failed": {Status: "failed"}, "n0": {Certname: "n0.example"}, "none": {Certname: "x", Status: "failed"},
+	}
 	for name, filter := range filters {
 		var got []fleet.Digest
 		filter.Page.Limit = 2

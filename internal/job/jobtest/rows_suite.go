@@ -108,7 +108,10 @@ func verdicts(t *testing.T, s job.Store) {
 	for what, c := range map[string]struct {
 		event job.Event
 		want  job.Verdict
-	}{"forged": {forged, job.Foreign}, "nobody's": {nobodys, job.Missing}, "resent before it was sent": {job.Event{Run: runs[0].ID, What: job.WasResent}, job.Same}} {
+	}{
+		"forged": {forged, job.Foreign}, "nobody's": {nobodys, job.Missing},
+		"resent before it was sent": {job.Event{Run: runs[0].ID, What: job.WasResent}, job.Same},
+	} {
 		if got := apply(t, s, c.event)[0].Verdict; got != c.want {
 			t.Errorf("%s: verdict %d, want %d", what, got, c.want)
 		}

@@ -202,7 +202,8 @@ func TestChanges(t *testing.T) {
 		}
 		narrower := fleet.Actor{Kind: ann.Kind, Name: ann.Name, Narrowed: true, Within: []fleet.Grant{{Permission: fleet.TaskRun, Tasks: []string{"m::t"}}}}
 		again := order()
-		if e, err = s.Change(t.Context(), narrower, e.ID, schedule.Change{Order: &again}); err != nil || len(e.Owner.Within) != 1 || len(e.Owner.Within[0].Tasks) != 1 {
+		if e, err = s.Change(t.Context(), narrower, e.ID, schedule.Change{Order: &again}); err != nil || len(e.Owner.Within) != 1 ||
+			len(e.Owner.Within[0].Tasks) != 1 {
 			t.Errorf("%+v, %v", e.Owner, err)
 		}
 		off, on := false, true

@@ -240,7 +240,8 @@ func endedOnes(t *testing.T, s pki.Store) {
 	wantSame(t, ended, map[fleet.Certname]pki.Ended{
 		"revoked": {RevokedAt: noon, NotAfter: revoked.NotAfter}, "over": {NotAfter: over.NotAfter},
 	})
-	if text := ended["revoked"].Told("revoked"); ended["revoked"].State() != "revoked" || !strings.Contains(text, "tutti ca clean revoked") || ended["over"].State() != "expired" {
+	if text := ended["revoked"].Told("revoked"); ended["revoked"].State() != "revoked" || !strings.Contains(text, "tutti ca clean revoked") ||
+		ended["over"].State() != "expired" {
 		t.Errorf("people are told %q", text)
 	}
 }

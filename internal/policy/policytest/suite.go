@@ -20,7 +20,8 @@ func RunStore(t *testing.T, open func(t *testing.T) policy.Store) {
 		t.Parallel()
 		s := open(t)
 		a := policy.Definition{
-			Environments: []fleet.Environment{"production"}, Effect: policy.Approve, Role: "lead", AuthorMay: true, Message: "Ünï", When: `change.type == "User"`, Zone: "Europe/Berlin",
+			Environments: []fleet.Environment{"production"}, Effect: policy.Approve, Role: "lead", AuthorMay: true, Message: "Ünï",
+			When: `change.type == "User"`, Zone: "Europe/Berlin",
 		}
 		b := policy.Definition{Effect: policy.Deny, Message: "no", When: "true"}
 		versions(t, kept[policy.Rule]{

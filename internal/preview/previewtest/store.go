@@ -110,7 +110,8 @@ func (s *Store) PreviewShares(_ context.Context, id int64, page preview.SharePag
 		return nil, nil
 	}
 	for _, share := range k.shares {
-		fits := share.Number >= page.From && (page.Node == "" || share.Node == page.Node) && (page.NotBy == "" || share.BaseEngine != "" && share.BaseEngine != page.NotBy) &&
+		fits := share.Number >= page.From && (page.Node == "" || share.Node == page.Node) &&
+			(page.NotBy == "" || share.BaseEngine != "" && share.BaseEngine != page.NotBy) &&
 			(len(page.States) == 0 || slices.Contains(page.States, share.State))
 		if fits && len(found) < page.Limit {
 			found = append(found, share)

@@ -117,7 +117,9 @@ func sharesStay(t *testing.T, s preview.Store) {
 		Number: 2, Node: shares[2].Node, State: preview.Changed, Compilation: 78, Fresh: digest(2), Base: digest(3), Reused: true, Volatile: "it reads the time",
 	}
 	shares[3] = preview.Share{
-		Number: 3, Node: shares[3].Node, State: preview.Failed, Compilation: 79, Failure: preview.Failure{Message: "Evaluation Error: ß", File: "manifests/site.pp", Line: 7},
+		Number: 3, Node: shares[3].Node, State: preview.Failed, Compilation: 79, Failure: preview.Failure{
+			Message: "Evaluation Error: ß", File: "manifests/site.pp", Line: 7,
+		},
 	}
 	p = must[preview.Preview](t)(s.SavePreviewShares(t.Context(), p.ID, shares[1:]))
 	same(t, "counts", preview.Counts{preview.Waiting: 2, preview.Changed: 1, preview.Failed: 1}, p.Counts)
@@ -179,8 +181,10 @@ func pages(t *testing.T, s preview.Store) {
 // group is a change of some nodes.
 func group(key string, nodes ...uint32) preview.Group {
 	return preview.Group{
-		Change: api.ChangeGroup{Key: key, Change: "changed", Type: "File", Title: "/etc/motd", Parameters: []string{"content"}, Nodes: len(nodes), Examples: []string{"a"}},
-		Nodes:  nodes,
+		Change: api.ChangeGroup{
+			Key: key, Change: "changed", Type: "File", Title: "/etc/motd", Parameters: []string{"content"}, Nodes: len(nodes), Examples: []string{"a"},
+		},
+		Nodes: nodes,
 	}
 }
 
@@ -191,7 +195,8 @@ func done(t *testing.T, s preview.Store, p preview.Preview, shares []preview.Sha
 		shares[i].State = preview.Changed
 	}
 	must[preview.Preview](t)(s.SavePreviewShares(t.Context(), p.ID, shares))
-	return must[preview.Preview](t)(s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, Unseen: []preview.Unseen{{Reason: "time", Nodes: 2}}, EndedAt: at}, Groups(groups...)))
+	return must[preview.Preview](t)(s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, Unseen: []preview.Unseen{{Reason: "time", Nodes: 2}}, EndedAt: at},
+		Groups(groups...)))
 }
 
 func ready(t *testing.T, s preview.Store) {
@@ -216,7 +221,8 @@ func ready(t *testing.T, s preview.Store) {
 	kind(t, "ready twice", fault.Conflict, err)
 	_, err = s.SavePreviewShares(t.Context(), p.ID, shares)
 	kind(t, "shares of a ready preview", fault.Conflict, err)
-	same(t, "a ready one that is cancelled", p, must[preview.Preview](t)(s.CancelPreview(t.Context(), preview.Preview{ID: p.ID, Reason: "late", EndedAt: when(8)})))
+	same(t, "a ready one that is cancelled", p,
+		must[preview.Preview](t)(s.CancelPreview(t.Context(), preview.Preview{ID: p.ID, Reason: "late", EndedAt: when(8)})))
 	same(t, "open ones", []preview.Preview{}, must[[]preview.Preview](t)(s.OpenPreviews(t.Context())))
 }
 
@@ -240,7 +246,9 @@ func said(t *testing.T, s preview.Store) {
 	first := must[[]preview.Remark](t)(s.AddRemarks(t.Context(), p.ID, []preview.Remark{
 		{Group: "a", Kind: preview.Acknowledged, Author: "ann", At: when(1)}, {Group: "b", Kind: preview.Acknowledged, Author: "ann", At: when(1)},
 	}))
-	second := must[[]preview.Remark](t)(s.AddRemarks(t.Context(), p.ID, []preview.Remark{{Kind: preview.Comment, Text: "wait – why?", Author: "bob", At: when(2)}}))
+	second := must[[]preview.Remark](t)(s.AddRemarks(t.Context(), p.ID, []preview.Remark{
+		{Kind: preview.Comment, Text: "wait – why?", Author: "bob", At: when(2)},
+	}))
 	if first[0].ID == 0 || first[0].ID >= first[1].ID || first[1].ID >= second[0].ID {
 		t.Errorf("IDs do not rise: %v %v", first, second)
 	}

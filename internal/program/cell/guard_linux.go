@@ -222,7 +222,8 @@ func launch(o order, rules *ruleset) (int, error) {
 	if o.UID != 0 {
 		sys.Credential = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)} //nolint:gosec // from the system's list of users
 	}
-	pid, err := syscall.ForkExec(o.Program, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: sys}) //nolint:gosec // the program that the guard was started for
+	//nolint:gosec // the program that the guard was started for
+	pid, err := syscall.ForkExec(o.Program, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: sys})
 	if err != nil {
 		return 0, fmt.Errorf("start %s in %s: %w", o.Program, o.Dir, err)
 	}

@@ -205,7 +205,8 @@ exit 0`
 
 var provenBy = map[int]string{
 	11: "a file could be read that must not be", 12: "a file could be written that must not be",
-	13: "a file could not be read that may be, perhaps because others may not pass the directories above the server's", 14: "the private directory could not be written to",
+	13: "a file could not be read that may be, perhaps because others may not pass the directories above the server's",
+	14: "the private directory could not be written to",
 }
 
 // prove starts a program in a cell that tries what is forbidden. What is hidden must be what the server's cells hide: a directory

@@ -41,7 +41,8 @@ func lose(namespaces bool) error {
 	stmt := func(code uint16, yes, no uint8, k uint32) unix.SockFilter {
 		return unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k}
 	}
-	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K,
+		unix.BPF_RET | unix.BPF_K
 	program := []unix.SockFilter{
 		stmt(load, 0, 0, 0), // the number of the call
 		stmt(equal, 0, 1, unix.SYS_LANDLOCK_CREATE_RULESET), stmt(answer, 0, 0, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)),

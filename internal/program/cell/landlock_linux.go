@@ -68,7 +68,8 @@ func newRuleset(o order) (*ruleset, error) {
 		return nil, nil //nolint:nilnil // there is none, which is no error here
 	}
 	attr, size := handled(version)
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	//nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("make a Landlock ruleset: %w", errno)
 	}
@@ -106,8 +107,10 @@ func (r *ruleset) allow(path string, rights uint64) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fileRights
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.files, Parent_fd: int32(fd)}                                                      //nolint:gosec // a descriptor
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	//nolint:gosec // a descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.files, Parent_fd: int32(fd)}
+	//nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("allow %s: %w", path, errno)
 	}
@@ -119,8 +122,10 @@ func (r *ruleset) allowPorts(ports []int) error {
 		return nil
 	}
 	for _, port := range ports {
-		rule := [2]uint64{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}                                                      //nolint:gosec // checked by whoever made the order
-		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), rulePort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // the kernel reads it during the call, and takes it in no other way
+		//nolint:gosec // checked by whoever made the order
+		rule := [2]uint64{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+		//nolint:gosec // the kernel reads it during the call, and takes it in no other way
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), rulePort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		if errno != 0 {
 			return fmt.Errorf("allow port %d: %w", port, errno)
 		}

@@ -102,8 +102,9 @@ func newFilter() filter {
 
 // enforce puts the filter in force for the calling thread and what it starts.
 func (f filter) enforce() error {
-	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}                                                      //nolint:gosec // a hundred steps
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, setFilter, 0, uintptr(unsafe.Pointer(&program))); errno != 0 { //nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // a hundred steps
+	//nolint:gosec // the kernel reads it during the call, and takes it in no other way
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, setFilter, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return fmt.Errorf("put the filter of system calls in force: %w", errno)
 	}
 	return nil

@@ -309,7 +309,9 @@ cat "$2" > `+dir+`/seen
 exit 1
 `)
 	t.Setenv("GIT_SSH_COMMAND", ssh)
-	m := Mirror{Dir: filepath.Join(dir, "it's", "mirror"), URL: "git@git.example:control", Key: "the key", KnownHosts: "git.example ssh-ed25519 AAAA", Timeout: time.Minute}
+	m := Mirror{
+		Dir: filepath.Join(dir, "it's", "mirror"), URL: "git@git.example:control", Key: "the key", KnownHosts: "git.example ssh-ed25519 AAAA", Timeout: time.Minute,
+	}
 	_, err := m.Branches(t.Context())
 	if err == nil || strings.Contains(err.Error(), "the key") {
 		t.Errorf("got %v", err)

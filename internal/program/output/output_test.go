@@ -16,7 +16,9 @@ func TestBeginning(t *testing.T) {
 		text, kept string
 		cut        bool
 		full       int
-	}{{"ab", "ab", false, 0}, {"c\x00\xff", "abc\x00\xff", false, 0}, {"", "abc\x00\xff", false, 0}, {"x", "abc\x00\xff", true, 1}, {"yz", "abc\x00\xff", true, 2}} {
+	}{
+		{"ab", "ab", false, 0}, {"c\x00\xff", "abc\x00\xff", false, 0}, {"", "abc\x00\xff", false, 0}, {"x", "abc\x00\xff", true, 1}, {"yz", "abc\x00\xff", true, 2},
+	} {
 		if n, err := b.Write([]byte(step.text)); n != len(step.text) || err != nil {
 			t.Errorf("%q: %d, %v", step.text, n, err)
 		}

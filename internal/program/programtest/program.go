@@ -38,5 +38,6 @@ func Puppet(tb testing.TB, dir string, more ...string) string {
 		tb.Fatal("no puppet here: make test-deps")
 	}
 	return Write(tb, filepath.Join(dir, "puppet"), fmt.Sprintf("#!/bin/sh\necho x >> %[1]s/starts\n"+
-		"exec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --color false %[3]s\n", dir, installed, strings.Join(more, " ")))
+		"exec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --color false %[3]s\n", dir, installed,
+		strings.Join(more, " ")))
 }

@@ -57,7 +57,9 @@ func served(t *testing.T) (address string, port int) {
 		}
 	}
 	server := httptest.NewServer(&cgi.Handler{
-		Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + dir, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Path: "/usr/lib/git-core/git-http-backend", Env: []string{
+			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + dir, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		},
 	})
 	t.Cleanup(server.Close)
 	u, err := url.Parse(server.URL)
@@ -124,7 +126,9 @@ func TestR10kIsBounded(t *testing.T) {
 		kind fault.Kind
 		says string
 	}{
-		"it fails":                   {"echo 'https://user:s3cret@git.example cannot be cloned' >&2; exit 1", nil, fault.Invalid, "https://***@git.example cannot be cloned"},
+		"it fails": {
+			"echo 'https://user:s3cret@git.example cannot be cloned' >&2; exit 1", nil, fault.Invalid, "https://***@git.example cannot be cloned",
+		},
 		"it does not end":            {"sleep 1000", func(r *Resolver) { r.Timeout = 300 * time.Millisecond }, fault.Unavailable, "did not end"},
 		"it leaves something behind": {"setsid sleep 1000 & sleep 1000", func(r *Resolver) { r.Timeout = 300 * time.Millisecond }, fault.Unavailable, "did not end"},
 		"it writes too much":         {"head -c 20m /dev/zero > x", func(r *Resolver) { r.MaxBytes = 10 << 20 }, fault.Invalid, "cannot be resolved"},

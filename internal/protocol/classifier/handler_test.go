@@ -136,7 +136,8 @@ func TestAGroupsLife(t *testing.T) {
 	if w := b.call("admin", "GET", "/groups", ""); json.Unmarshal(w.Body.Bytes(), &groups) != nil || len(groups) != 1 || groups[0]["id"] != rootID {
 		t.Fatalf("the groups are %s", w.Body)
 	}
-	id := b.make(t, child("Web", `,"environment":"test","rule":["or",["and",["=",["fact","os","family"],"Debian"]],["=","name","x-1"]],"variables":{"site":"north"}`))
+	id := b.make(t,
+		child("Web", `,"environment":"test","rule":["or",["and",["=",["fact","os","family"],"Debian"]],["=","name","x-1"]],"variables":{"site":"north"}`))
 	got := b.do(t, "GET", "/groups/"+id, "", 200)
 	if edited, _ := got["last_edited"].(string); !strings.HasSuffix(edited, "Z") || len(edited) != len("2026-01-01T00:00:00.000Z") {
 		t.Errorf("last edited %v", got["last_edited"])
@@ -235,44 +236,48 @@ func TestErrors(t *testing.T) {
 		status             int
 		kind               string
 	}{
-		"no such path":        {"GET", "/teapots", "", 404, "not-found"},
-		"wrong method":        {"PATCH", "/groups", "", 404, "not-found"},
-		"no such group":       {"GET", "/groups/" + noID, "", 404, "not-found"},
-		"no UUID":             {"GET", "/groups/web", "", 400, "malformed-uuid"},
-		"no JSON":             {"POST", "/groups", "{", 400, "malformed-request"},
-		"wrong shape":         {"POST", "/groups", `{"name":3}`, 400, "schema-violation"},
-		"missing members":     {"POST", "/groups", `{"name":"x"}`, 400, "schema-violation"},
-		"missing parent":      {"POST", "/groups", `{"name":"x","classes":{},"parent":"` + noID + `"}`, 422, "missing-parent"},
-		"parent is no id":     {"POST", "/groups", `{"name":"x","classes":{},"parent":"web"}`, 400, "schema-violation"},
-		"name taken":          {"POST", "/groups", child("Web", ""), 422, "uniqueness-violation"},
-		"bad rule":            {"POST", "/groups", child("x", `,"rule":["nand"]`), 400, "schema-violation"},
-		"bad rule in an or":   {"POST", "/groups", child("x", `,"rule":["or",["~","name","("]]`), 400, "schema-violation"},
-		"bad class":           {"POST", "/groups", `{"name":"x","parent":"` + rootID + `","classes":{"No Class":{}}}`, 400, "schema-violation"},
-		"bad environment":     {"POST", "/groups", child("x", `,"environment":"a-b"`), 400, "schema-violation"},
-		"other id":            {"PUT", "/groups/" + noID, `{"id":"` + web + `","name":"x","parent":"` + rootID + `","classes":{}}`, 400, "conflicting-ids"},
-		"id of a delta":       {"POST", "/groups/" + web, `{"id":"` + noID + `"}`, 400, "conflicting-ids"},
-		"cycle":               {"POST", "/groups/" + web, `{"parent":"` + below + `"}`, 422, "inheritance-cycle"},
-		"own parent":          {"POST", "/groups/" + web, `{"parent":"` + web + `"}`, 422, "inheritance-cycle"},
-		"stale":               {"POST", "/groups/" + web, `{"serial_number":7}`, 409, "conflict"},
-		"rule of the root":    {"POST", "/groups/" + rootID, `{"rule":["=","name","x"]}`, 422, "root-rule-edit"},
-		"pins of the root":    {"POST", "/groups/" + rootID + "/pin", `{"nodes":["x"]}`, 422, "root-rule-edit"},
-		"pin nobody":          {"POST", "/groups/" + web + "/pin", `{}`, 400, "malformed-request"},
-		"pin no name":         {"POST", "/groups/" + web + "/pin", `{"nodes":["NO NAME"]}`, 400, "schema-violation"},
-		"with children":       {"DELETE", "/groups/" + web, "", 422, "children-present"},
-		"the root":            {"DELETE", "/groups/" + rootID, "", 403, "permission-denied"},
-		"depth":               {"GET", "/group-children/" + rootID + "?depth=-1", "", 400, "malformed-number"},
-		"no environment":      {"GET", "/environments/none", "", 404, "not-found"},
-		"untranslatable":      {"POST", "/rules/translate", `["=",["fact","os","family"],"Debian"]`, 422, "untranslatable-rule"},
-		"no format":           {"POST", "/rules/translate?format=x", `["=","name","a"]`, 400, "malformed-request"},
-		"no rule":             {"POST", "/rules/translate", `["and"]`, 400, "schema-violation"},
-		"no node":             {"POST", "/classified/nodes/NO%20NODE", "", 400, "schema-violation"},
-		"hierarchy of none":   {"POST", "/import-hierarchy", `[]`, 422, "unreachable-groups"},
-		"hierarchy apart":     {"POST", "/import-hierarchy", `[` + root + `,{"id":"` + web + `","name":"x","classes":{},"parent":"` + noID + `"}]`, 422, "unreachable-groups"},
-		"hierarchy in circle": {"POST", "/import-hierarchy", `[` + root + `,{"id":"` + web + `","name":"x","classes":{},"parent":"` + web + `"}]`, 422, "inheritance-cycle"},
-		"hierarchy twice":     {"POST", "/import-hierarchy", `[` + root + `,` + root + `]`, 422, "uniqueness-violation"},
-		"hierarchy no ids":    {"POST", "/import-hierarchy", `[` + child("x", "") + `]`, 400, "schema-violation"},
-		"validate":            {"POST", "/validate/group", child("Web", ""), 422, "uniqueness-violation"},
-		"too large":           {"POST", "/groups", `"` + strings.Repeat("x", classify.MaxGroupBytes+1<<20) + `"`, 400, "malformed-request"},
+		"no such path":      {"GET", "/teapots", "", 404, "not-found"},
+		"wrong method":      {"PATCH", "/groups", "", 404, "not-found"},
+		"no such group":     {"GET", "/groups/" + noID, "", 404, "not-found"},
+		"no UUID":           {"GET", "/groups/web", "", 400, "malformed-uuid"},
+		"no JSON":           {"POST", "/groups", "{", 400, "malformed-request"},
+		"wrong shape":       {"POST", "/groups", `{"name":3}`, 400, "schema-violation"},
+		"missing members":   {"POST", "/groups", `{"name":"x"}`, 400, "schema-violation"},
+		"missing parent":    {"POST", "/groups", `{"name":"x","classes":{},"parent":"` + noID + `"}`, 422, "missing-parent"},
+		"parent is no id":   {"POST", "/groups", `{"name":"x","classes":{},"parent":"web"}`, 400, "schema-violation"},
+		"name taken":        {"POST", "/groups", child("Web", ""), 422, "uniqueness-violation"},
+		"bad rule":          {"POST", "/groups", child("x", `,"rule":["nand"]`), 400, "schema-violation"},
+		"bad rule in an or": {"POST", "/groups", child("x", `,"rule":["or",["~","name","("]]`), 400, "schema-violation"},
+		"bad class":         {"POST", "/groups", `{"name":"x","parent":"` + rootID + `","classes":{"No Class":{}}}`, 400, "schema-violation"},
+		"bad environment":   {"POST", "/groups", child("x", `,"environment":"a-b"`), 400, "schema-violation"},
+		"other id":          {"PUT", "/groups/" + noID, `{"id":"` + web + `","name":"x","parent":"` + rootID + `","classes":{}}`, 400, "conflicting-ids"},
+		"id of a delta":     {"POST", "/groups/" + web, `{"id":"` + noID + `"}`, 400, "conflicting-ids"},
+		"cycle":             {"POST", "/groups/" + web, `{"parent":"` + below + `"}`, 422, "inheritance-cycle"},
+		"own parent":        {"POST", "/groups/" + web, `{"parent":"` + web + `"}`, 422, "inheritance-cycle"},
+		"stale":             {"POST", "/groups/" + web, `{"serial_number":7}`, 409, "conflict"},
+		"rule of the root":  {"POST", "/groups/" + rootID, `{"rule":["=","name","x"]}`, 422, "root-rule-edit"},
+		"pins of the root":  {"POST", "/groups/" + rootID + "/pin", `{"nodes":["x"]}`, 422, "root-rule-edit"},
+		"pin nobody":        {"POST", "/groups/" + web + "/pin", `{}`, 400, "malformed-request"},
+		"pin no name":       {"POST", "/groups/" + web + "/pin", `{"nodes":["NO NAME"]}`, 400, "schema-violation"},
+		"with children":     {"DELETE", "/groups/" + web, "", 422, "children-present"},
+		"the root":          {"DELETE", "/groups/" + rootID, "", 403, "permission-denied"},
+		"depth":             {"GET", "/group-children/" + rootID + "?depth=-1", "", 400, "malformed-number"},
+		"no environment":    {"GET", "/environments/none", "", 404, "not-found"},
+		"untranslatable":    {"POST", "/rules/translate", `["=",["fact","os","family"],"Debian"]`, 422, "untranslatable-rule"},
+		"no format":         {"POST", "/rules/translate?format=x", `["=","name","a"]`, 400, "malformed-request"},
+		"no rule":           {"POST", "/rules/translate", `["and"]`, 400, "schema-violation"},
+		"no node":           {"POST", "/classified/nodes/NO%20NODE", "", 400, "schema-violation"},
+		"hierarchy of none": {"POST", "/import-hierarchy", `[]`, 422, "unreachable-groups"},
+		"hierarchy apart": {
+			"POST", "/import-hierarchy", `[` + root + `,{"id":"` + web + `","name":"x","classes":{},"parent":"` + noID + `"}]`, 422, "unreachable-groups",
+		},
+		"hierarchy in circle": {
+			"POST", "/import-hierarchy", `[` + root + `,{"id":"` + web + `","name":"x","classes":{},"parent":"` + web + `"}]`, 422, "inheritance-cycle",
+		},
+		"hierarchy twice":  {"POST", "/import-hierarchy", `[` + root + `,` + root + `]`, 422, "uniqueness-violation"},
+		"hierarchy no ids": {"POST", "/import-hierarchy", `[` + child("x", "") + `]`, 400, "schema-violation"},
+		"validate":         {"POST", "/validate/group", child("Web", ""), 422, "uniqueness-violation"},
+		"too large":        {"POST", "/groups", `"` + strings.Repeat("x", classify.MaxGroupBytes+1<<20) + `"`, 400, "malformed-request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -303,10 +308,12 @@ func TestWhoMayAsk(t *testing.T) {
 func TestTrees(t *testing.T) {
 	t.Parallel()
 	b := newBench()
-	top := b.make(t, `{"name":"Top","parent":"`+rootID+`","environment":"test","classes":{"ntp":{"a":1,"b":1}},"variables":{"x":1},"rule":["=",["fact","os","family"],"Debian"]}`)
+	top := b.make(t,
+		`{"name":"Top","parent":"`+rootID+`","environment":"test","classes":{"ntp":{"a":1,"b":1}},"variables":{"x":1},"rule":["=",["fact","os","family"],"Debian"]}`)
 	below := b.make(t, `{"name":"Below","parent":"`+top+`","classes":{"ntp":{"b":2}},"rule":["or",[">",["fact","cores"],"2"],["=","name","p-1"]]}`)
 	got := b.do(t, "GET", "/groups/"+below+"?inherited=true", "", 200)
-	if diff := cmp.Diff(map[string]any{"ntp": map[string]any{"a": 1.0, "b": 2.0}}, got["classes"]); diff != "" || got["environment"] != "test" || number(got["variables"]) != `{"x":1}` {
+	if diff := cmp.Diff(map[string]any{"ntp": map[string]any{"a": 1.0, "b": 2.0}}, got["classes"]); diff != "" || got["environment"] != "test" ||
+		number(got["variables"]) != `{"x":1}` {
 		t.Errorf("inherited %v (-want +got):\n%s", got, diff)
 	}
 	tree := b.do(t, "GET", "/group-children/"+rootID, "", 200)
@@ -336,7 +343,8 @@ func TestTrees(t *testing.T) {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	bare := b.make(t, child("Bare", ""))
-	if diff := cmp.Diff(map[string]any{"rule": nil, "rule_with_inherited": nil, "translated": nil}, b.do(t, "GET", "/groups/"+bare+"/rules", "", 200)); diff != "" {
+	if diff := cmp.Diff(map[string]any{"rule": nil, "rule_with_inherited": nil, "translated": nil},
+		b.do(t, "GET", "/groups/"+bare+"/rules", "", 200)); diff != "" {
 		t.Errorf("rules of a bare group (-want +got):\n%s", diff)
 	}
 	freed := b.do(t, "POST", "/commands/unpin-from-all", `{"nodes":["p-1","q-1"]}`, 200)
@@ -351,7 +359,9 @@ func TestTrees(t *testing.T) {
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	b := newBench()
-	top := b.make(t, `{"name":"Top","parent":"`+rootID+`","environment":"test","classes":{"ntp":{"a":1}},"config_data":{"ssh":{"p":1}},"rule":["=",["fact","os","family"],"Debian"]}`)
+	top := b.make(t,
+		`{"name":"Top","parent":"`+rootID+
+			`","environment":"test","classes":{"ntp":{"a":1}},"config_data":{"ssh":{"p":1}},"rule":["=",["fact","os","family"],"Debian"]}`)
 	role := b.make(t, child("Role", `,"rule":["=",["trusted","extensions","pp_role"],"web"],"variables":{"tier":"gold"}`))
 	want := map[string]any{
 		"name": "new-1", "groups": []any{rootID, role, top}, "environment": "test", "classes": map[string]any{"ntp": map[string]any{"a": 1.0}},
@@ -401,8 +411,9 @@ func TestEnvironmentsAndClasses(t *testing.T) {
 			t.Errorf("%s became %s", body, number(got["query"]))
 		}
 	}
-	if got := b.do(t, "POST", "/rules/translate?format=inventory", `["=",["trusted","extensions","pp_role"],"web"]`, 200); number(got["query"]) != `["=","trusted.extensions.pp_role","web"]` {
-		t.Errorf("for the inventory: %v", got)
+	role := b.do(t, "POST", "/rules/translate?format=inventory", `["=",["trusted","extensions","pp_role"],"web"]`, 200)
+	if number(role["query"]) != `["=","trusted.extensions.pp_role","web"]` {
+		t.Errorf("for the inventory: %v", role)
 	}
 	if got := b.do(t, "POST", "/validate/group", child("New", ""), 200); got["name"] != "New" {
 		t.Errorf("validated %v", got)

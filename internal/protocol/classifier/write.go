@@ -41,7 +41,8 @@ func (s submitted) complete() error {
 		missing["classes"] = "missing-required-key"
 	}
 	if len(missing) > 0 {
-		return bad("schema-violation", map[string]any{"error": missing}, "the object submitted does not have the expected shape: a group needs name, parent and classes")
+		return bad("schema-violation", map[string]any{"error": missing},
+			"the object submitted does not have the expected shape: a group needs name, parent and classes")
 	}
 	return nil
 }
@@ -280,7 +281,8 @@ func (h *Handler) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(children) > 0 {
-		return bad("children-present", map[string]any{"children": children}, "the group %.80q has %s below it: move or delete what is there first", g.Name, fault.Count(len(children), "group"))
+		return bad("children-present", map[string]any{"children": children}, "the group %.80q has %s below it: move or delete what is there first", g.Name,
+			fault.Count(len(children), "group"))
 	}
 	if _, err := h.change(r.Context(), classify.Change{Kind: classify.Delete, Group: g}); err != nil {
 		return err

@@ -159,7 +159,8 @@ func (h *handler) deploy(ctx context.Context, actor fleet.Actor, environments []
 			continue
 		}
 		answer = append(answer, deployed{
-			Environment: string(b.Environment), ID: numbers[b.Environment], Status: "complete", Signature: b.Commit, FileSync: &synced{string(b.Version), string(b.Version)},
+			Environment: string(b.Environment), ID: numbers[b.Environment], Status: "complete", Signature: b.Commit,
+			FileSync: &synced{string(b.Version), string(b.Version)},
 		})
 	}
 	return answer, err

@@ -59,7 +59,8 @@ func newBench(t *testing.T) *bench {
 		}
 	})
 	b.repo.Push("production", map[string]string{"manifests/site.pp": ""})
-	_, err = b.service.Add(t.Context(), source.Source{Name: "control", Secrets: source.Secrets{URL: "https://git.example/team/control.git", Webhook: secret}}, false)
+	_, err = b.service.Add(t.Context(), source.Source{Name: "control", Secrets: source.Secrets{URL: "https://git.example/team/control.git", Webhook: secret}},
+		false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,8 @@ func TestWebhooksOfEachGitServer(t *testing.T) {
 				t.Errorf("deployed %d times", n)
 			}
 			for _, wrong := range [][]string{nil, {head[0], head[1][:len(head[1])-1]}, {head[0], "sha256="}, {head[0], ""}} {
-				if status, answer, _ := b.ask(http.MethodPost, path, "", body, wrong...); status != http.StatusUnauthorized || answer["kind"] != "puppetlabs.rbac/user-unauthenticated" {
+				if status, answer, _ := b.ask(http.MethodPost, path, "", body, wrong...); status != http.StatusUnauthorized ||
+					answer["kind"] != "puppetlabs.rbac/user-unauthenticated" {
 					t.Errorf("with %q: %d %v", wrong, status, answer)
 				}
 			}
@@ -194,7 +196,8 @@ func TestOddBranchesInAWebhook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, answer, _ := b.ask(http.MethodPost, Prefix+"/webhook?type=github&source=control", "", string(text), "X-Hub-Signature-256", "sha256="+sign(string(text)))
+		status, answer, _ := b.ask(http.MethodPost, Prefix+"/webhook?type=github&source=control", "", string(text), "X-Hub-Signature-256",
+			"sha256="+sign(string(text)))
 		if status != http.StatusOK {
 			t.Errorf("%q: %d %v", branch, status, answer)
 		}
@@ -214,12 +217,17 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 		status            int
 		kind              string
 	}{
-		"unknown type":     {"?type=svn&source=control", "", "{}", nil, 400, "puppetlabs.code-manager/unrecognized-webhook-type"},
-		"no type":          {"?source=control", "", "{}", nil, 400, "puppetlabs.code-manager/unrecognized-webhook-type"},
-		"no source":        {"?type=github", "", "{}", []string{"X-Hub-Signature-256", "sha256=" + sign("{}")}, 401, "puppetlabs.rbac/user-unauthenticated"},
-		"unknown source":   {"?type=github&source=x", "", "{}", []string{"X-Hub-Signature-256", "sha256=" + sign("{}")}, 401, "puppetlabs.rbac/user-unauthenticated"},
-		"no JSON":          {"?type=gitlab&source=control", "", "x", []string{"X-Gitlab-Token", secret}, 400, "puppetlabs.code-manager/invalid-request"},
-		"form":             {"?type=gitlab&source=control", "", "payload=x", []string{"X-Gitlab-Token", secret, "Content-Type", "application/x-www-form-urlencoded"}, 415, "puppetlabs.code-manager/unsupported-type"},
+		"unknown type":   {"?type=svn&source=control", "", "{}", nil, 400, "puppetlabs.code-manager/unrecognized-webhook-type"},
+		"no type":        {"?source=control", "", "{}", nil, 400, "puppetlabs.code-manager/unrecognized-webhook-type"},
+		"no source":      {"?type=github", "", "{}", []string{"X-Hub-Signature-256", "sha256=" + sign("{}")}, 401, "puppetlabs.rbac/user-unauthenticated"},
+		"unknown source": {"?type=github&source=x", "", "{}", []string{"X-Hub-Signature-256", "sha256=" + sign("{}")}, 401, "puppetlabs.rbac/user-unauthenticated"},
+		"no JSON":        {"?type=gitlab&source=control", "", "x", []string{"X-Gitlab-Token", secret}, 400, "puppetlabs.code-manager/invalid-request"},
+		"form": {
+			"?type=gitlab&source=control", "", "payload=x",
+			[]string{"X-Gitlab-Token", secret, "Content-Type", "application/x-www-form-urlencoded"},
+			415,
+			"puppetlabs.code-manager/unsupported-type",
+		},
 		"too large":        {"?type=gitlab&source=control", "", large, []string{"X-Gitlab-Token", secret}, 413, "puppetlabs.code-manager/payload-too-large"},
 		"wrong token":      {"?type=github&token=x", "", "{}", nil, 401, "puppetlabs.rbac/user-unauthenticated"},
 		"may not":          {"?type=github&token=viewer", "", "{}", nil, 403, "puppetlabs.code-manager/not-permitted"},
@@ -265,7 +273,8 @@ func TestDeploys(t *testing.T) {
 	if status != http.StatusOK || len(list) != 2 {
 		t.Fatalf("%d %v", status, list)
 	}
-	if list[0]["environment"] != "nothing" || list[0]["status"] != "failed" || list[0]["error"].(map[string]any)["kind"] != "puppetlabs.code-manager/deploy-failure" {
+	if list[0]["environment"] != "nothing" || list[0]["status"] != "failed" ||
+		list[0]["error"].(map[string]any)["kind"] != "puppetlabs.code-manager/deploy-failure" {
 		t.Errorf("%v", list[0])
 	}
 	if list[1]["status"] != "complete" || list[1]["deploy-signature"] != commit || list[1]["file-sync"] == nil {
@@ -278,7 +287,8 @@ func TestDeploys(t *testing.T) {
 	}
 	_, answer, _ := b.ask(http.MethodGet, Prefix+"/deploys/status", "deployer", "")
 	deploys := answer["deploys-status"].(map[string]any)
-	if len(deploys["failed"].([]any)) != 1 || len(deploys["queued"].([]any)) != 0 || len(answer["file-sync-storage-status"].(map[string]any)["deployed"].([]any)) != 2 {
+	if len(deploys["failed"].([]any)) != 1 || len(deploys["queued"].([]any)) != 0 ||
+		len(answer["file-sync-storage-status"].(map[string]any)["deployed"].([]any)) != 2 {
 		t.Errorf("%v", answer)
 	}
 	_, answer, _ = b.ask(http.MethodGet, Prefix+"/deploys/status?id=999", "scoped", "")
@@ -297,7 +307,8 @@ func TestDeploysOfARepositoryThatCannotBeReached(t *testing.T) {
 	b := newBench(t)
 	b.repo.Fail(fault.New(fault.Unavailable, "it did not come in time"))
 	_, _, list := b.ask(http.MethodPost, Prefix+"/deploys", "deployer", `{"environments":["dev_x"],"wait":true}`)
-	if problem, _ := list[0]["error"].(map[string]any); list[0]["status"] != "failed" || !strings.Contains(problem["msg"].(string), "source control: it did not come in time") {
+	if problem, _ := list[0]["error"].(map[string]any); list[0]["status"] != "failed" ||
+		!strings.Contains(problem["msg"].(string), "source control: it did not come in time") {
 		t.Errorf("a branch that nobody heard of: %v", list)
 	}
 	status, answer, list := b.ask(http.MethodPost, Prefix+"/deploys", "scoped", `{"deploy-all":true}`)

@@ -84,8 +84,9 @@ func (h *handler) bySecret(w http.ResponseWriter, r *http.Request, proves proof)
 	name := r.URL.Query().Get("source")
 	all := h.Sources.Sources()
 	at := slices.IndexFunc(all, func(s source.Source) bool { return s.Name == name && s.Secrets.Webhook != "" })
-	denied := pejson.Stranger(fault.New(fault.Denied, "the webhook is not signed with the secret of a source: the address must have the parameter source, and the git server "+
-		"the secret that `tutti code source add --webhook-secret-file` was given; or the address has the parameter token"))
+	denied := pejson.Stranger(fault.New(fault.Denied,
+		"the webhook is not signed with the secret of a source: the address must have the parameter source, and the git server "+
+			"the secret that `tutti code source add --webhook-secret-file` was given; or the address has the parameter token"))
 	if at < 0 {
 		return h.refused(r, name, denied)
 	}
@@ -128,7 +129,8 @@ func (h *handler) byToken(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(names) == 0 {
-		return h.errors.Bad(pejson.NotFound, nil, "no source is of the repository that the webhook names: `tutti code source list` shows them; the parameter source names one")
+		return h.errors.Bad(pejson.NotFound, nil,
+			"no source is of the repository that the webhook names: `tutti code source list` shows them; the parameter source names one")
 	}
 	return h.hint(w, r, names...)
 }

@@ -109,7 +109,8 @@ func TestSessions(t *testing.T) {
 	if w := ask(h, http.MethodGet, "/session", ""); w.Body.String() != "{}" || w.Code != http.StatusOK {
 		t.Errorf("nobody: %d %s", w.Code, w.Body)
 	}
-	if w := ask(h, http.MethodPost, "/session", `{"password":"wrong"}`, "Content-Type", "application/json"); w.Code != http.StatusForbidden || len(w.Result().Cookies()) > 0 {
+	if w := ask(h, http.MethodPost, "/session", `{"password":"wrong"}`, "Content-Type", "application/json"); w.Code != http.StatusForbidden ||
+		len(w.Result().Cookies()) > 0 {
 		t.Errorf("a wrong password: %d %s", w.Code, w.Body)
 	}
 	for _, head := range [][]string{{"Content-Type", "text/plain"}, {"Content-Type", "application/json", "Sec-Fetch-Site", "cross-site"}} {
@@ -130,7 +131,8 @@ func TestSessions(t *testing.T) {
 		t.Fatalf("%v: %s", err, w.Body)
 	}
 	cookie := "tutti_session=" + token
-	if w := ask(h, http.MethodGet, "/session", "", "Cookie", cookie); !strings.Contains(w.Body.String(), `"name":"ann"`) || strings.Contains(w.Body.String(), token) {
+	if w := ask(h, http.MethodGet, "/session", "", "Cookie", cookie); !strings.Contains(w.Body.String(), `"name":"ann"`) ||
+		strings.Contains(w.Body.String(), token) {
 		t.Errorf("who am I: %s", w.Body)
 	}
 	for name, c := range map[string]struct {
@@ -138,14 +140,18 @@ func TestSessions(t *testing.T) {
 		head   []string
 		status int
 	}{
-		"a question":                         {http.MethodGet, []string{"Cookie", cookie}, http.StatusOK},
-		"a question with another's token":    {http.MethodGet, []string{"Cookie", cookie, "Authorization", "Bearer other"}, http.StatusOK},
-		"a question without a cookie":        {http.MethodGet, []string{"Authorization", "Bearer " + token}, http.StatusUnauthorized},
-		"an act without the token":           {http.MethodPost, []string{"Cookie", cookie}, http.StatusForbidden},
-		"an act with a wrong token":          {http.MethodPost, []string{"Cookie", cookie, "X-Tutti-Csrf", "x"}, http.StatusForbidden},
-		"an act of another site":             {http.MethodDelete, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf, "Sec-Fetch-Site", "same-site"}, http.StatusForbidden},
-		"an act":                             {http.MethodPost, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf}, http.StatusOK},
-		"an act of a page that says its own": {http.MethodPut, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf, "Sec-Fetch-Site", "same-origin"}, http.StatusOK},
+		"a question":                      {http.MethodGet, []string{"Cookie", cookie}, http.StatusOK},
+		"a question with another's token": {http.MethodGet, []string{"Cookie", cookie, "Authorization", "Bearer other"}, http.StatusOK},
+		"a question without a cookie":     {http.MethodGet, []string{"Authorization", "Bearer " + token}, http.StatusUnauthorized},
+		"an act without the token":        {http.MethodPost, []string{"Cookie", cookie}, http.StatusForbidden},
+		"an act with a wrong token":       {http.MethodPost, []string{"Cookie", cookie, "X-Tutti-Csrf", "x"}, http.StatusForbidden},
+		"an act of another site": {
+			http.MethodDelete, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf, "Sec-Fetch-Site", "same-site"}, http.StatusForbidden,
+		},
+		"an act": {http.MethodPost, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf}, http.StatusOK},
+		"an act of a page that says its own": {
+			http.MethodPut, []string{"Cookie", cookie, "X-Tutti-Csrf", opened.Csrf, "Sec-Fetch-Site", "same-origin"}, http.StatusOK,
+		},
 	} {
 		w := ask(h, c.method, "/api/v1/nodes", "", c.head...)
 		if w.Code != c.status || c.status == http.StatusOK && w.Body.String() != `"`+c.method+" Bearer "+token+` "` {
@@ -158,7 +164,8 @@ func TestSessions(t *testing.T) {
 	if w := ask(h, http.MethodDelete, "/session", "", "Cookie", cookie); w.Code != http.StatusForbidden {
 		t.Errorf("a forged logout: %d", w.Code)
 	}
-	if w := ask(h, http.MethodDelete, "/session", "", "Cookie", cookie, "X-Tutti-Csrf", opened.Csrf); w.Code != http.StatusNoContent || w.Result().Cookies()[0].MaxAge >= 0 {
+	if w := ask(h, http.MethodDelete, "/session", "", "Cookie", cookie, "X-Tutti-Csrf", opened.Csrf); w.Code != http.StatusNoContent ||
+		w.Result().Cookies()[0].MaxAge >= 0 {
 		t.Errorf("logout: %d %v", w.Code, w.Header())
 	}
 	old := ask(h, http.MethodGet, "/session", "", "Cookie", "tutti_session=tutti_revoked")

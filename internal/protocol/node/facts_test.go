@@ -105,7 +105,9 @@ func TestANodeSubmitsItsFacts(t *testing.T) {
 			200,
 			facts.State{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
 		},
-		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, facts.State{Number: 6, Digest: two}},
+		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, facts.State{
+			Number: 6, Digest: two,
+		}},
 		{"a low number", submission{method: "PUT", body: `{"number":4,"values":{}}`}, 409, facts.State{Number: 6, Digest: two}},
 		{"what is known", submission{method: "GET"}, 200, facts.State{Number: 6, Digest: two, Seq: 2, WatchedDigest: list, Watched: []string{"/os/family"}}},
 	} {

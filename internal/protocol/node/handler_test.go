@@ -91,7 +91,8 @@ func TestPointer(t *testing.T) {
 	b := newBench(t)
 	w := b.call("web-1", "/catalog")
 	var p deliver.Pointer
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK || p.Mode != deliver.Live || p.Catalog != b.blobs["one"] || p.UUID != "uuid-of-one" {
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK || p.Mode != deliver.Live || p.Catalog != b.blobs["one"] ||
+		p.UUID != "uuid-of-one" {
 		t.Fatalf("%d %s, %v", w.Code, w.Body, err)
 	}
 	tag := w.Header().Get("Etag")
@@ -100,7 +101,8 @@ func TestPointer(t *testing.T) {
 	}
 	b.released(t, "two")
 	w = b.call("web-1", "/catalog", "If-None-Match", tag)
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK || p.Generation != 2 || p.Mode != deliver.Released || p.Catalog != b.blobs["two"] {
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK || p.Generation != 2 || p.Mode != deliver.Released ||
+		p.Catalog != b.blobs["two"] {
 		t.Errorf("after a release: %d %s, %v", w.Code, w.Body, err)
 	}
 	if w := b.call("new-1", "/catalog"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "new-1") {

@@ -28,7 +28,13 @@ func (s supplies) MayHave(_ context.Context, node fleet.Certname, content fleet.
 func TestModules(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Modules = supplies{"web-1": {Environment: "production", Modules: []action.Supplied{{Name: "disk", Module: "web", Files: []action.SuppliedFile{{Path: "metadata.json", Digest: b.blobs["small"], Size: 5}}}}}}
+	b.Modules = supplies{
+		"web-1": {
+			Environment: "production", Modules: []action.Supplied{
+				{Name: "disk", Module: "web", Files: []action.SuppliedFile{{Path: "metadata.json", Digest: b.blobs["small"], Size: 5}}},
+			},
+		},
+	}
 	w := b.call("web-1", "/modules")
 	var told action.Supply
 	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || w.Code != http.StatusOK || told.Digest() != b.Modules.(supplies)["web-1"].Digest() {

@@ -67,7 +67,9 @@ func (*world) Of(_ context.Context, env fleet.Environment) ([]fleet.Certname, er
 	return []fleet.Certname{"db-1", "web-1", "web-2"}, nil
 }
 
-func (*world) RefusedTo(_ context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
+func (*world) RefusedTo(_ context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec,
+	nodes []fleet.Certname,
+) (map[fleet.Certname]string, error) {
 	refused := map[fleet.Certname]string{}
 	for _, node := range nodes {
 		object := fleet.Object{Node: node, Environment: "production"}

@@ -187,7 +187,8 @@ func puppetOptions(o map[string]any, p job.PuppetSpec) {
 		o["usecacheonfailure"] = *p.UseCacheOnFailure
 	}
 	for name, seconds := range map[string]*int{
-		"filetimeout": p.FileTimeout, "http_connect_timeout": p.HTTPConnectTimeout, "http_keepalive_timeout": p.HTTPKeepaliveTimeout, "http_read_timeout": p.HTTPReadTimeout,
+		"filetimeout": p.FileTimeout, "http_connect_timeout": p.HTTPConnectTimeout, "http_keepalive_timeout": p.HTTPKeepaliveTimeout,
+		"http_read_timeout": p.HTTPReadTimeout,
 	} {
 		if seconds != nil {
 			o[name] = *seconds

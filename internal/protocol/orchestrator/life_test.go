@@ -29,14 +29,18 @@ func TestATask(t *testing.T) {
 	id := b.started("task", `{"task":"pack","environment":"production","noop":null,"params":{"name":"x","password":"hunter2"},
 		"scope":{"nodes":["web-2","web-1","db-1"]},"description":"try it","userdata":{"ticket":7},"concurrency":5,"timeout":60}`)
 	j := b.over(id)
-	for key, want := range map[string]any{"id": "https://tutti.example:8143/orchestrator/v1/jobs/" + id, "state": "failed", "type": "task", "command": "task", "description": "try it", "node_count": 3.0} {
+	for key, want := range map[string]any{
+		"id": "https://tutti.example:8143/orchestrator/v1/jobs/" + id, "state": "failed", "type": "task", "command": "task",
+		"description": "try it", "node_count": 3.0,
+	} {
 		if j[key] != want {
 			t.Errorf("%s is %v, want %v", key, j[key], want)
 		}
 	}
 	wantJSON(t, "node states", `{"finished":1,"failed":1,"errored":1}`, j["node_states"])
 	wantJSON(t, "userdata", `{"ticket":7}`, j["userdata"])
-	wantJSON(t, "options", `{"task":"pack","params":{"name":"x"},"sensitive":["password"],"noop":false,"transport":"pcp","scope":{"nodes":["web-2","web-1","db-1"]},
+	wantJSON(t, "options",
+		`{"task":"pack","params":{"name":"x"},"sensitive":["password"],"noop":false,"transport":"pcp","scope":{"nodes":["web-2","web-1","db-1"]},
 		"description":"try it","concurrency":5,"timeout":60,"environment":"production","target":""}`, j["options"])
 	for _, link := range []string{"nodes", "report", "events"} {
 		if got := at[string](t, j, link, "id"); got != "https://tutti.example:8143/orchestrator/v1/jobs/"+id+"/"+link {
@@ -131,8 +135,9 @@ func TestADeploy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for scope, nodes := range map[string]float64{
-		`"scope":{"nodes":["web-1","web-1"]}`: 1, `"scope":{"query":"nodes { }"}`: 2, `"scope":{"query":["from","nodes"]}`: 2, `"scope":{"node_group":"` + groupID + `"}`: 1,
-		`"scope":{"application":"Shop"}`: 2, `"scope":{},"target":"Shop[eu]"`: 2, `"target":""`: 3, `"scope":{"whole_environment":true}`: 3,
+		`"scope":{"nodes":["web-1","web-1"]}`: 1, `"scope":{"query":"nodes { }"}`: 2, `"scope":{"query":["from","nodes"]}`: 2,
+		`"scope":{"node_group":"` + groupID + `"}`: 1,
+		`"scope":{"application":"Shop"}`:           2, `"scope":{},"target":"Shop[eu]"`: 2, `"target":""`: 3, `"scope":{"whole_environment":true}`: 3,
 	} {
 		id := b.started("deploy", `{"environment":"production",`+scope+`}`)
 		if j := b.over(id); j["node_count"] != nodes || j["type"] != "deploy" || at[string](t, j, "environment", "name") != "production" {
@@ -141,7 +146,8 @@ func TestADeploy(t *testing.T) {
 	}
 	b.started("deploy", `{"environment":"","enforce_environment":false,"scope":{"nodes":["web-1"]}}`)
 	before := len(b.fleet.Requests("web-2"))
-	id := b.started("deploy", `{"environment":"production","scope":{"nodes":["web-2"]},"noop":true,"debug":true,"trace":true,"evaltrace":true,"tags":"a,b","skip_tags":["c"],
+	id := b.started("deploy",
+		`{"environment":"production","scope":{"nodes":["web-2"]},"noop":true,"debug":true,"trace":true,"evaltrace":true,"tags":"a,b","skip_tags":["c"],
 		"ordering":"random","filetimeout":1,"http_connect_timeout":2,"http_keepalive_timeout":3,"http_read_timeout":4,"use_cached_catalog":false,"usecacheonfailure":true}`)
 	j := b.over(id)
 	var params struct{ Flags []string }
@@ -161,7 +167,8 @@ func TestADeploy(t *testing.T) {
 			t.Errorf("%s is not among %s", flag, all)
 		}
 	}
-	wantJSON(t, "options", `{"noop":true,"no_noop":false,"debug":true,"trace":true,"evaltrace":true,"tags":"a,b","skip_tags":"c","ordering":"random","filetimeout":1,
+	wantJSON(t, "options",
+		`{"noop":true,"no_noop":false,"debug":true,"trace":true,"evaltrace":true,"tags":"a,b","skip_tags":"c","ordering":"random","filetimeout":1,
 		"http_connect_timeout":2,"http_keepalive_timeout":3,"http_read_timeout":4,"use_cached_catalog":false,"usecacheonfailure":true,"enforce_environment":true,
 		"environment":"production","scope":{"nodes":["web-2"]},"target":"","description":"","concurrency":null,"timeout":3600}`, j["options"])
 }
@@ -222,7 +229,8 @@ func TestPagesOfJobs(t *testing.T) {
 		b.over(b.started(command, body))
 	}
 	for query, want := range map[string]string{
-		"": "5 4 3 2 1", "?limit=2": "5 4", "?limit=2&offset=2": "3 2", "?offset=99": "", "?limit=2000000000": "5 4 3 2 1", "?order=asc": "1 2 3 4 5", "?order_by=name": "1 2 3 4 5",
+		"": "5 4 3 2 1", "?limit=2": "5 4", "?limit=2&offset=2": "3 2", "?offset=99": "", "?limit=2000000000": "5 4 3 2 1", "?order=asc": "1 2 3 4 5",
+		"?order_by=name":                 "1 2 3 4 5",
 		"?order_by=timestamp&order=desc": "5 4 3 2 1", "?type=task": "4 2", "?type=deploy": "5 3 1", "?type=plan_task": "", "?task=FREE": "4 2", "?task=%25": "",
 		"?max_finish_timestamp=2020-01-01T00:00:00Z": "", "?min_finish_timestamp=2020-01-01": "5 4 3 2 1",
 	} {
@@ -235,14 +243,16 @@ func TestPagesOfJobs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	wantJSON(t, "pagination", `{"limit":2,"offset":1,"order":"desc","order_by":"name","total":5,"type":""}`, b.do("GET", "/jobs?limit=2&offset=1", "", 200)["pagination"])
+	wantJSON(t, "pagination", `{"limit":2,"offset":1,"order":"desc","order_by":"name","total":5,"type":""}`,
+		b.do("GET", "/jobs?limit=2&offset=1", "", 200)["pagination"])
 }
 
 // A plan that a client runs: Bolt's conversation, with the plan that is over.
 func TestAPlanOfAClient(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	plan := at[string](t, b.do("POST", "/command/plan_start", `{"plan_name":"my::plan","params":{"a":1,"secret":"x"},"sensitive":["secret"],"description":"d"}`, 202), "name")
+	plan := at[string](t,
+		b.do("POST", "/command/plan_start", `{"plan_name":"my::plan","params":{"a":1,"secret":"x"},"sensitive":["secret"],"description":"d"}`, 202), "name")
 	task := func(plan string) string {
 		return `{"task":"pack::free","params":{},"noop":null,"environment":"production","scope":{"nodes":["web-1"]},"plan_job":"` + plan + `"}`
 	}
@@ -259,7 +269,8 @@ func TestAPlanOfAClient(t *testing.T) {
 	}
 	wantJSON(t, "parameters", `{"a":1}`, at[any](t, shown, "options", "parameters"))
 	events := b.do("GET", "/plan_jobs/"+plan+"/events", "", 200)
-	if at[string](t, events, "items", 0, "details", "job-id") != id || at[string](t, events, "items", 1, "type") != "plan_finished" || at[string](t, events, "next-events", "event") != "3" {
+	if at[string](t, events, "items", 0, "details", "job-id") != id || at[string](t, events, "items", 1, "type") != "plan_finished" ||
+		at[string](t, events, "next-events", "event") != "3" {
 		t.Errorf("%v", events)
 	}
 	if one := b.do("GET", "/plan_jobs/"+plan+"/event/2", "", 200); one["type"] != "plan_finished" {
@@ -313,7 +324,8 @@ func TestScheduledJobs(t *testing.T) {
 	for range 2000 {
 		if j := b.do("GET", "/scheduled_jobs/environment_jobs/"+name, "", 200); j["last_run"] != nil {
 			ran := at[string](t, j, "last_run", "job", "name")
-			if run := b.over(ran); run["state"] != "finished" || at[string](t, run, "options", "scheduled-job-id") != name || at[string](t, run, "owner", "login") != "admin" {
+			if run := b.over(ran); run["state"] != "finished" || at[string](t, run, "options", "scheduled-job-id") != name ||
+				at[string](t, run, "owner", "login") != "admin" {
 				t.Errorf("%v", run)
 			}
 			break
@@ -357,10 +369,12 @@ func TestCollections(t *testing.T) {
 	if id := at[string](t, made, "task_target", "id"); id != "https://tutti.example:8143/orchestrator/v1/scopes/task_targets/1" {
 		t.Errorf("%s", id)
 	}
-	if got := b.do("GET", "/scopes/task_targets/1", "", 200); got["display_name"] != "web" || len(at[[]any](t, b.do("GET", "/scopes/task_targets", "", 200), "items")) != 1 {
+	if got := b.do("GET", "/scopes/task_targets/1", "", 200); got["display_name"] != "web" ||
+		len(at[[]any](t, b.do("GET", "/scopes/task_targets", "", 200), "items")) != 1 {
 		t.Errorf("%v", got)
 	}
-	if got := b.do("GET", "/usage", "", 200); at[float64](t, got, "items", 0, "total_nodes") != 3 || len(at[[]any](t, b.do("GET", "/usage?end_date=2020-01-01", "", 200), "items")) != 0 {
+	if got := b.do("GET", "/usage", "", 200); at[float64](t, got, "items", 0, "total_nodes") != 3 ||
+		len(at[[]any](t, b.do("GET", "/usage?end_date=2020-01-01", "", 200), "items")) != 0 {
 		t.Errorf("%v", got)
 	}
 	if got := b.do("GET", "", "", 200); at[string](t, got, "commands", 0, "id") != "https://tutti.example:8143/orchestrator/v1/command/deploy" {
@@ -402,7 +416,9 @@ func TestEventsWithoutAPause(t *testing.T) {
 func TestLinksHaveNoStrangeNames(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for given, want := range map[string]string{"a.example": "https://a.example/", "[::1]:8143": "https://[::1]:8143/", `x"/><script>`: "https://localhost/", "": "https://localhost/"} {
+	for given, want := range map[string]string{
+		"a.example": "https://a.example/", "[::1]:8143": "https://[::1]:8143/", `x"/><script>`: "https://localhost/", "": "https://localhost/",
+	} {
 		r := httptest.NewRequest(http.MethodGet, "/orchestrator/v1", nil)
 		r.Host = given
 		r.Header.Set("X-Authentication", "admin")

@@ -44,7 +44,8 @@ func TestKindsThatClientsKnow(t *testing.T) {
 	t.Parallel()
 	known := statuses()
 	for _, word := range []string{ // orchestrator_client makes classes of these; the inventory is part of the server, so puppetdb-error is never sent
-		"validation-error", "unknown-job", "unknown-environment", "empty-environment", "empty-target", "dependency-cycle", "query-error", "unknown-error", "not-permitted",
+		"validation-error", "unknown-job", "unknown-environment", "empty-environment", "empty-target", "dependency-cycle", "query-error",
+		"unknown-error", "not-permitted",
 	} {
 		if known[word] == 0 {
 			t.Errorf("%s is never sent", word)

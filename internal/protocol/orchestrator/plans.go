@@ -68,8 +68,9 @@ func (h *plans) plan(ctx context.Context, permission fleet.Permission, field, te
 	if p.Actor == actor.Name && p.ActorKind == actor.Kind || rbac.Allow(actor, permission, fleet.Object{}) == nil {
 		return p, nil
 	}
-	return p, h.explained(ctx, actor, permission, fault.New(fault.Denied, "plan job %d is somebody else's, and %s %s does not have the permission %s without scope",
-		id, actor.Kind, actor.Name, permission))
+	return p,
+		h.explained(ctx, actor, permission, fault.New(fault.Denied, "plan job %d is somebody else's, and %s %s does not have the permission %s without scope",
+			id, actor.Kind, actor.Name, permission))
 }
 
 // planTask runs a task as part of a plan that a client runs.
@@ -280,7 +281,10 @@ func (h *plans) planEvents(ctx context.Context, p memo.Plan) ([]planEvent, error
 	}
 	for _, j := range jobs {
 		kind := "task_start"
-		if names := map[string]string{"bolt_shim::command": "command_start", "bolt_shim::script": "script_start", "bolt_shim::upload": "upload_start"}; j.Spec.Kind == job.Task {
+		if j.Spec.Kind == job.Task {
+			names := map[string]string{
+				"bolt_shim::command": "command_start", "bolt_shim::script": "script_start", "bolt_shim::upload": "upload_start",
+			}
 			kind = cmp.Or(names[j.Spec.Task.Name], kind)
 		}
 		add(kind, j.CreatedAt, map[string]any{"job-id": strconv.FormatInt(j.ID, 10)}, "Started job "+strconv.FormatInt(j.ID, 10))

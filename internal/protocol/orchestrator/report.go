@@ -80,7 +80,9 @@ func (h *jobs) jobReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 func reportOf(j job.Job, run job.Run, known map[string]reported) nodeReport {
-	item := nodeReport{Node: run.Node, Certname: run.Node, State: runStates[run.State], Timestamp: stamp(latest(j, run)), Transaction: run.ID, Events: []json.RawMessage{}}
+	item := nodeReport{
+		Node: run.Node, Certname: run.Node, State: runStates[run.State], Timestamp: stamp(latest(j, run)), Transaction: run.ID, Events: []json.RawMessage{},
+	}
 	if run.Puppet == nil {
 		return item
 	}

@@ -71,7 +71,8 @@ func wrongOrders() []wrong {
 		deploy("environment that cannot be", `{"environment":"a b","scope":{"nodes":["web-1"]}}`, 400, "validation-error"),
 		deploy("environment without nodes", `{"environment":"empty"}`, 400, "empty-environment"),
 		deploy("noop and no_noop", `{"environment":"production","noop":true,"no_noop":true,"scope":{"nodes":["web-1"]}}`, 400, "validation-error"),
-		deploy("all four keys", `{"environment":"production","scope":{"nodes":["web-1"],"query":"q","application":"Shop","node_group":"g"}}`, 400, "validation-error"),
+		deploy("all four keys", `{"environment":"production","scope":{"nodes":["web-1"],"query":"q","application":"Shop","node_group":"g"}}`,
+			400, "validation-error"),
 		deploy("unknown application", `{"environment":"production","target":"Blog"}`, 400, "empty-target"),
 		deploy("tag that cannot be", `{"environment":"production","tags":"--x","scope":{"nodes":["web-1"]}}`, 400, "validation-error"),
 		deploy("order that cannot be", `{"environment":"production","ordering":"none","scope":{"nodes":["web-1"]}}`, 400, "validation-error"),
@@ -156,7 +157,8 @@ func wrongRights() []wrong {
 		{"no right to run", "reader", "POST", "/command/deploy", `{"environment":"production"}`, 403, prefix + "not-permitted"},
 		{"checked before the body", "reader", "POST", "/command/task", `{`, 403, prefix + "not-permitted"},
 		{"no right to stop", "reader", "POST", "/command/stop", `{"job":"1"}`, 403, prefix + "not-permitted"},
-		{"some nodes only, others meant", "web", "POST", "/command/deploy", `{"environment":"production","scope":{"nodes":["db-1","web-1"]}}`, 403, prefix + "not-permitted"},
+		{"some nodes only, others meant", "web", "POST", "/command/deploy", `{"environment":"production","scope":{"nodes":["db-1","web-1"]}}`, 403, prefix +
+			"not-permitted"},
 		{"none of the nodes left", "web", "POST", "/command/task", `{` + goodTask + `,"scope":{"nodes":["db-1"]}}`, 403, prefix + "not-permitted"},
 		{"nodes that are not theirs to see", "web", "POST", "/inventory", `{"nodes":["db-1"]}`, 403, prefix + "not-permitted"},
 	}

@@ -72,7 +72,8 @@ func TestErrorsAreJSONAlways(t *testing.T) {
 		{name: "accept of browsers", method: "GET", path: "/things/1", accept: "text/html,*/*;q=0.8", status: 409, want: "puppetlabs.thing/clash"},
 		{name: "type on GET means nothing", method: "GET", path: "/things/1", kind: "text/plain", status: 409, want: "puppetlabs.thing/clash"},
 		{name: "type", method: "POST", path: "/things", kind: "application/x-www-form-urlencoded", body: "{}", status: 415, want: "puppetlabs.thing/unsupported-type"},
-		{name: "too large", method: "POST", path: "/things", body: `{"name":"` + strings.Repeat("x", 200) + `"}`, status: 413, want: "puppetlabs.thing/payload-too-large"},
+		{name: "too large", method: "POST", path: "/things", body: `{"name":"` + strings.Repeat("x", 200) +
+			`"}`, status: 413, want: "puppetlabs.thing/payload-too-large"},
 		{name: "empty", method: "POST", path: "/things", status: 400, want: "puppetlabs.thing/bad-request", word: "empty"},
 		{name: "no JSON", method: "POST", path: "/things", body: `{"name":`, status: 400, want: "puppetlabs.thing/bad-request", word: "not valid JSON"},
 		{name: "no object", method: "POST", path: "/things", body: `[1]`, status: 400, want: "puppetlabs.thing/bad-request", word: "JSON object"},
@@ -104,7 +105,8 @@ func TestErrorsAreJSONAlways(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || w.Code != c.status || problem.Kind != c.want || problem.Details == nil {
 				t.Errorf("%d %s (%v), want %d %s", w.Code, w.Body, err, c.status, c.want)
 			}
-			if !strings.Contains(problem.Msg, c.word) || strings.Contains(w.Body.String(), "tiger") || w.Header().Get("Content-Type") != "application/json; charset=utf-8" {
+			if !strings.Contains(problem.Msg, c.word) || strings.Contains(w.Body.String(), "tiger") ||
+				w.Header().Get("Content-Type") != "application/json; charset=utf-8" {
 				t.Errorf("%s, %s", w.Body, w.Header())
 			}
 			if (c.status == 503 || c.status == 429) && w.Header().Get("Retry-After") != "3" {
@@ -118,7 +120,9 @@ func TestErrorsAreJSONAlways(t *testing.T) {
 func TestAProblemIsAFault(t *testing.T) {
 	t.Parallel()
 	s := service()
-	for word, want := range map[string]fault.Kind{"forbidden": fault.Denied, pejson.NotFound: fault.NotFound, "clash": fault.Conflict, "bad-request": fault.Invalid} {
+	for word, want := range map[string]fault.Kind{
+		"forbidden": fault.Denied, pejson.NotFound: fault.NotFound, "clash": fault.Conflict, "bad-request": fault.Invalid,
+	} {
 		if got := fault.Of(pejson.Fault(s.Bad(word, nil, "no"))); got != want {
 			t.Errorf("%s: %s, want %s", word, got, want)
 		}

@@ -38,7 +38,9 @@ func (s *Service) Routes(table map[string]Act) http.Handler {
 		w = pieces{w, http.NewResponseController(w)}
 		_, found := mux.Handler(r)
 		if found == "" || path.Clean(r.URL.Path) != r.URL.Path { // a mux would send the caller to the clean path, which clients take for an error
-			s.Fail(w, r, s.Bad(NotFound, map[string]string{"path": r.URL.Path}, "%s %.200s is not served here; docs/enterprise-api-compatibility.md lists what is", r.Method, r.URL.Path))
+			s.Fail(w, r,
+				s.Bad(NotFound, map[string]string{"path": r.URL.Path}, "%s %.200s is not served here; docs/enterprise-api-compatibility.md lists what is",
+					r.Method, r.URL.Path))
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -55,7 +55,9 @@ func TestBucketRefusals(t *testing.T) {
 		headers   []string
 		want      want
 	}{
-		"other content":  {"sha256/" + sum, "forged", nil, want{status: 400, holds: "Bad Request: the content has the sha256 " + digestOf("forged") + " and not " + sum}},
+		"other content": {
+			"sha256/" + sum, "forged", nil, want{status: 400, holds: "Bad Request: the content has the sha256 " + digestOf("forged") + " and not " + sum},
+		},
 		"too large":      {"sha256/" + sum, strings.Repeat("x", 1001), nil, want{status: 413, holds: "the backup is larger than the 1000 bytes"}},
 		"bomb":           {"sha256/" + sum, gzipped(t, strings.Repeat("x", 1<<20)), []string{"Content-Encoding: gzip"}, want{status: 413}},
 		"unknown sum":    {"crc32/1234", "x", nil, want{status: 400, holds: "Unsupported checksum type 'crc32'"}},

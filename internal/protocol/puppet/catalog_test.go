@@ -89,7 +89,9 @@ func TestCatalogGet(t *testing.T) {
 
 func TestCatalogErrors(t *testing.T) {
 	t.Parallel()
-	oops := &compile.Error{Cause: compile.CauseCode, Message: "Evaluation Error: Unknown function: 'nope'. (file: /manifests/site.pp, line: 3, column: 1) on node web-1"}
+	oops := &compile.Error{
+		Cause: compile.CauseCode, Message: "Evaluation Error: Unknown function: 'nope'. (file: /manifests/site.pp, line: 3, column: 1) on node web-1",
+	}
 	tests := []struct {
 		name    string
 		err     error
@@ -220,7 +222,8 @@ func TestCatalogHostileForms(t *testing.T) {
 		{"no content type", post("", "Content-Type: "), 400, "MISSING_HEADER_FIELD"},
 		{"unknown encoding", post("", "Content-Encoding: br"), 415, "the content encoding 'br' is not supported"},
 		{"not gzip", post("plain", "Content-Encoding: gzip"), 400, "the catalog request is not well-formed gzip"},
-		{"nothing acceptable", post("", "Accept: text/html"), 406, `Not Acceptable: No supported formats are acceptable (Accept: text/html)","issue_kind":"UNSUPPORTED_FORMAT"`},
+		{"nothing acceptable", post("",
+			"Accept: text/html"), 406, `Not Acceptable: No supported formats are acceptable (Accept: text/html)","issue_kind":"UNSUPPORTED_FORMAT"`},
 		{"no accept", post("", "Accept: "), 400, `Bad Request: Missing required Accept header","issue_kind":"MISSING_HEADER_FIELD"`},
 	}
 	for _, test := range tests {

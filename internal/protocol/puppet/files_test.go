@@ -140,12 +140,16 @@ func TestFileMetadatas(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]want{
-		"modules/ntp/nope?recurse=true&environment=production":              {status: 404, body: `{"message":"Not Found: Could not find instances in file_metadata with 'modules/ntp/nope'","issue_kind":"RESOURCE_NOT_FOUND"}`},
-		"nomount/x?environment=production":                                  {status: 404},
-		"plugins?recurse=true&recurselimit=-5&environment=production":       {status: 400, holds: "recurselimit is '-5'"},
-		"plugins?recurse=true&max_files=lots&environment=production":        {status: 400, holds: "max_files is 'lots'"},
-		"modules/ntp?recurse=true&max_files=2&environment=production":       {status: 400},
-		"plugins?recurse=false&environment=nope":                            {status: 404, body: `{"message":"Not Found: Could not find environment 'nope'","issue_kind":"RUNTIME_ERROR"}`},
+		"modules/ntp/nope?recurse=true&environment=production": {
+			status: 404, body: `{"message":"Not Found: Could not find instances in file_metadata with 'modules/ntp/nope'","issue_kind":"RESOURCE_NOT_FOUND"}`,
+		},
+		"nomount/x?environment=production":                            {status: 404},
+		"plugins?recurse=true&recurselimit=-5&environment=production": {status: 400, holds: "recurselimit is '-5'"},
+		"plugins?recurse=true&max_files=lots&environment=production":  {status: 400, holds: "max_files is 'lots'"},
+		"modules/ntp?recurse=true&max_files=2&environment=production": {status: 400},
+		"plugins?recurse=false&environment=nope": {
+			status: 404, body: `{"message":"Not Found: Could not find environment 'nope'","issue_kind":"RUNTIME_ERROR"}`,
+		},
 		"plugins?environment=production" + strings.Repeat("&ignore=x", 200): {status: 400, holds: "ignore patterns"},
 	} {
 		check(t, b.send("GET", "/puppet/v3/file_metadatas/"+target, ""), want)
@@ -196,12 +200,18 @@ func TestFileContent(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]want{
-		"modules/ntp/nope" + env:                  {status: 404, body: `{"message":"Not Found: Could not find file_content modules/ntp/nope","issue_kind":"RESOURCE_NOT_FOUND"}`},
-		"modules/nope/x" + env:                    {status: 404},
-		"modules/ntp/conf.d" + env:                {status: 400, holds: "is a directory"},
-		"modules/ntp/ntp.conf?environment=nope":   {status: 404, body: `{"message":"Not Found: Could not find environment 'nope'","issue_kind":"RUNTIME_ERROR"}`},
-		"modules/ntp/ntp.conf":                    {status: 400, body: `{"message":"Bad Request: An environment parameter must be specified","issue_kind":"RUNTIME_ERROR"}`},
-		"modules/ntp/ntp.conf?environment=a-b":    {status: 400, body: `{"message":"Bad Request: The environment must be purely alphanumeric, not 'a-b'","issue_kind":"RUNTIME_ERROR"}`},
+		"modules/ntp/nope" + env: {
+			status: 404, body: `{"message":"Not Found: Could not find file_content modules/ntp/nope","issue_kind":"RESOURCE_NOT_FOUND"}`,
+		},
+		"modules/nope/x" + env:                  {status: 404},
+		"modules/ntp/conf.d" + env:              {status: 400, holds: "is a directory"},
+		"modules/ntp/ntp.conf?environment=nope": {status: 404, body: `{"message":"Not Found: Could not find environment 'nope'","issue_kind":"RUNTIME_ERROR"}`},
+		"modules/ntp/ntp.conf": {
+			status: 400, body: `{"message":"Bad Request: An environment parameter must be specified","issue_kind":"RUNTIME_ERROR"}`,
+		},
+		"modules/ntp/ntp.conf?environment=a-b": {
+			status: 400, body: `{"message":"Bad Request: The environment must be purely alphanumeric, not 'a-b'","issue_kind":"RUNTIME_ERROR"}`,
+		},
 		"modules/ntp/ntp.conf?environment=../etc": {status: 400},
 		env: {status: 400, holds: "No request key specified in /puppet/v3/file_content/"},
 		"modules/ntp/../../../manifests/site.pp" + env:            {status: 400, holds: "holds '..'"},
@@ -286,13 +296,15 @@ func TestStaticContent(t *testing.T) {
 	check(t, b.send("GET", target(".base_modules/0/stdlib/files/base.txt", old), ""), want{status: 200, body: "base\n"})
 	const denied = "Request Denied: A /static_file_content request must be a file within the files directory of a module."
 	for path, want := range map[string]want{
-		target("manifests/site.pp", old):                                                     {status: 403, holds: denied},
-		target("modules/ntp/templates/secret.epp", old):                                      {status: 403, holds: denied},
-		target("modules/ntp/files/../templates/secret.epp", old):                             {status: 400},
-		target("modules/ntp/files/nope", old):                                                {status: 404},
-		target("modules/ntp/files/ntp.conf", digestOf("x")):                                  {status: 404, holds: "has no version"},
-		target("modules/ntp/files/ntp.conf", "HEAD"):                                         {status: 400, holds: "code_id"},
-		target("modules/ntp/files/ntp.conf", ""):                                             {status: 400, holds: "requires an environment, a code-id, and a file-path"},
+		target("manifests/site.pp", old):                         {status: 403, holds: denied},
+		target("modules/ntp/templates/secret.epp", old):          {status: 403, holds: denied},
+		target("modules/ntp/files/../templates/secret.epp", old): {status: 400},
+		target("modules/ntp/files/nope", old):                    {status: 404},
+		target("modules/ntp/files/ntp.conf", digestOf("x")):      {status: 404, holds: "has no version"},
+		target("modules/ntp/files/ntp.conf", "HEAD"):             {status: 400, holds: "code_id"},
+		target("modules/ntp/files/ntp.conf", ""): {
+			status: 400, holds: "requires an environment, a code-id, and a file-path",
+		},
 		"/puppet/v3/static_file_content/modules/ntp/files/ntp.conf?code_id=" + old:           {status: 400, holds: "requires an environment"},
 		strings.Replace(target("modules/ntp/files/ntp.conf", old), "production", "other", 1): {status: 404},
 	} {
@@ -316,6 +328,7 @@ func TestForgedVersionGivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := digestOf(string(forged))
-	check(t, b.send("PUT", "/puppet/v3/file_bucket_file/sha256/"+id+"?environment=production", string(forged), "Content-Type: application/octet-stream"), want{status: 200})
+	check(t, b.send("PUT", "/puppet/v3/file_bucket_file/sha256/"+id+"?environment=production", string(forged), "Content-Type: application/octet-stream"),
+		want{status: 200})
 	check(t, b.send("GET", "/puppet/v3/static_file_content/modules/x/files/y?environment=production&code_id="+id, ""), want{status: http.StatusNotFound})
 }

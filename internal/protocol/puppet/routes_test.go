@@ -64,22 +64,33 @@ func TestFacts(t *testing.T) {
 		body, header string
 		want         want
 	}{
-		"another node": {factsOf("db-1"), jsonType, want{status: 400, holds: `Bad Request: Storage of facts for \"web-1.example.org\" was requested with fact definition for the wrong node (\"db-1\")`}},
-		"broken":       {`{"name":`, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
-		"empty":        {``, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
-		"array":        {`[]`, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
-		"yaml":         {`--- {}`, "Content-Type: text/yaml", want{status: 415, holds: "Unsupported Media Type: Client sent a mime-type (text/yaml) that doesn't correspond to a format we support"}},
-		"no type":      {`{}`, "Content-Type: ", want{status: 400, holds: "No Content-Type header was received"}},
+		"another node": {
+			factsOf("db-1"), jsonType, want{
+				status: 400, holds: `Bad Request: Storage of facts for \"web-1.example.org\" was requested with fact definition for the wrong node (\"db-1\")`,
+			},
+		},
+		"broken": {`{"name":`, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
+		"empty":  {``, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
+		"array":  {`[]`, jsonType, want{status: 400, holds: "Bad Request: the facts cannot be read"}},
+		"yaml": {
+			`--- {}`, "Content-Type: text/yaml", want{
+				status: 415, holds: "Unsupported Media Type: Client sent a mime-type (text/yaml) that doesn't correspond to a format we support",
+			},
+		},
+		"no type": {`{}`, "Content-Type: ", want{status: 400, holds: "No Content-Type header was received"}},
 	} {
 		t.Log(name)
 		check(t, b.send("PUT", target, test.body, test.header), test.want)
 	}
-	check(t, b.send("GET", target, ""), want{status: 405, holds: "Method Not Allowed: No support for http method GET on facts", headers: map[string]string{"Allow": "PUT"}})
+	check(t, b.send("GET", target, ""), want{
+		status: 405, holds: "Method Not Allowed: No support for http method GET on facts", headers: map[string]string{"Allow": "PUT"},
+	})
 }
 
 // reportOf is a report as small as agents send them.
 func reportOf(host string) string {
-	return `{"host":"` + host + `","time":"2026-11-21T11:58:00.000000000+00:00","configuration_version":"1","transaction_uuid":"5a8d6e1c-0001-4b7e-9f00-000000000001",` +
+	return `{"host":"` + host +
+		`","time":"2026-11-21T11:58:00.000000000+00:00","configuration_version":"1","transaction_uuid":"5a8d6e1c-0001-4b7e-9f00-000000000001",` +
 		`"report_format":12,"puppet_version":"7.23.0","status":"changed","transaction_completed":true,"noop":false,"noop_pending":false,"environment":"production",` +
 		`"logs":[{"level":"notice","message":"Applied catalog","source":"Puppet","tags":["notice"],"time":"2026-11-21T11:59:00+00:00","file":null,"line":null}],` +
 		`"metrics":{"changes":{"name":"changes","label":"Changes","values":[["total","Total",1]]}},` +
@@ -173,9 +184,13 @@ func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for target, want := range map[string]want{
-		"GET /puppet/v3/nope/x" + inEnv:            {status: 404, body: `{"message":"Not Found: Could not find indirection 'nope'","issue_kind":"HANDLER_NOT_FOUND"}`},
-		"GET /puppet/v3/":                          {status: 404},
-		"GET /puppet/v4/catalog":                   {status: 404, body: `{"message":"Not Found: No route for GET /puppet/v4/catalog","issue_kind":"HANDLER_NOT_FOUND"}`},
+		"GET /puppet/v3/nope/x" + inEnv: {
+			status: 404, body: `{"message":"Not Found: Could not find indirection 'nope'","issue_kind":"HANDLER_NOT_FOUND"}`,
+		},
+		"GET /puppet/v3/": {status: 404},
+		"GET /puppet/v4/catalog": {
+			status: 404, body: `{"message":"Not Found: No route for GET /puppet/v4/catalog","issue_kind":"HANDLER_NOT_FOUND"}`,
+		},
 		"DELETE /puppet/v3/catalog/" + web + inEnv: {status: 405, headers: map[string]string{"Allow": "GET, POST"}},
 		"POST /puppet/v3/report/" + web + inEnv:    {status: 405, headers: map[string]string{"Allow": "PUT"}},
 		"HEAD /puppet/v3/catalog/" + web + inEnv:   {status: 405},

@@ -164,7 +164,8 @@ func TestFigures(t *testing.T) {
 		Value map[string]map[string]struct{ Attr map[string]any }
 	}
 	check(t, json.Unmarshal(get(t, h, "/metrics/v2/list").Body.Bytes(), &list))
-	if list.Value["puppetlabs.puppetdb.population"]["name=num-active-nodes"].Attr["Value"] == nil || list.Value["puppetlabs.puppetdb.mq"]["name=global.processed"].Attr["Count"] == nil {
+	if list.Value["puppetlabs.puppetdb.population"]["name=num-active-nodes"].Attr["Value"] == nil ||
+		list.Value["puppetlabs.puppetdb.mq"]["name=global.processed"].Attr["Count"] == nil {
 		t.Errorf("list: %+v", list)
 	}
 	if w := get(t, h, "/metrics/v2/exec/x"); w.Code != http.StatusNotFound {

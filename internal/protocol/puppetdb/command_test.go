@@ -66,23 +66,28 @@ const cmd = "/pdb/cmd/v1?command="
 func TestCommandsAreStoredWhenAnswered(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
-	accepted(t, h, cmd+"replace_facts&version=5&certname=new-1&producer-timestamp=1&checksum=wrong", zipped(t, factsCommand), "Content-Encoding", "gzip", "Content-Type", "application/json; charset=utf-8")
-	rows(t, h, `factsets[certname,environment,producer,producer_timestamp]{certname="new-1"}`, `[{"certname":"new-1","environment":"testing","producer":"ps","producer_timestamp":"2026-03-01T11:00:00.000Z"}]`)
+	accepted(t, h, cmd+"replace_facts&version=5&certname=new-1&producer-timestamp=1&checksum=wrong", zipped(t, factsCommand), "Content-Encoding", "gzip",
+		"Content-Type", "application/json; charset=utf-8")
+	rows(t, h, `factsets[certname,environment,producer,producer_timestamp]{certname="new-1"}`,
+		`[{"certname":"new-1","environment":"testing","producer":"ps","producer_timestamp":"2026-03-01T11:00:00.000Z"}]`)
 	rows(t, h, `facts[name,value]{certname="new-1"}`, `[{"name":"kernel","value":"Linux"}]`)
 	rows(t, h, `package_inventory[certname,package_name,version,provider]{}`, `[{"certname":"new-1","package_name":"vim","version":"9","provider":"apt"}]`)
 
 	accepted(t, h, cmd+"replace_catalog&version=9&certname=web-1", catalogCommand)
 	rows(t, h, `catalogs[version,environment,catalog_uuid,code_id,job_id,producer,producer_timestamp]{certname="web-1"}`,
 		`[{"version":"v7","environment":"testing","catalog_uuid":"c7","code_id":null,"job_id":"7","producer":"ps","producer_timestamp":"2026-03-01T12:30:00.000Z"}]`)
-	rows(t, h, `resources[type,title,exported,tags,parameters]{certname="web-1" and type="Service"}`, `[{"type":"Service","title":"s","exported":true,"tags":["x"],"parameters":{"ensure":"running"}}]`)
+	rows(t, h, `resources[type,title,exported,tags,parameters]{certname="web-1" and type="Service"}`,
+		`[{"type":"Service","title":"s","exported":true,"tags":["x"],"parameters":{"ensure":"running"}}]`)
 	rows(t, h, `edges[source_type,target_title,relationship]{certname="web-1"}`, `[{"source_type":"Class","target_title":"s","relationship":"contains"}]`)
 
-	accepted(t, h, cmd+"replace_catalog_inputs&version=1&certname=web-1", `{"certname":"web-1","catalog_uuid":"c7","producer_timestamp":"2026-03-01T12:30:00Z","inputs":[["hiera","a::b"]]}`)
+	accepted(t, h, cmd+"replace_catalog_inputs&version=1&certname=web-1",
+		`{"certname":"web-1","catalog_uuid":"c7","producer_timestamp":"2026-03-01T12:30:00Z","inputs":[["hiera","a::b"]]}`)
 
 	accepted(t, h, "/pdb/cmd/v1", `{"command":"store report","version":8,"payload":`+reportCommand+`}`)
 	rows(t, h, `reports[certname,type,producer,producer_timestamp,receive_time]{latest_report?=true}`,
 		`[{"certname":"web-1","type":"agent","producer":"ps","producer_timestamp":"2026-03-01T12:42:00.000Z","receive_time":"2026-03-01T12:00:00.000Z"}]`)
-	rows(t, h, `events[resource_title,status,timestamp]{latest_report?=true}`, `[{"resource_title":"x","status":"skipped","timestamp":"2026-03-01T12:40:30.000Z"}]`)
+	rows(t, h, `events[resource_title,status,timestamp]{latest_report?=true}`,
+		`[{"resource_title":"x","status":"skipped","timestamp":"2026-03-01T12:40:30.000Z"}]`)
 	rows(t, h, `["from","producers",["order_by",["name"]]]`, `[{"name":"ps"},{"name":"puppet"}]`)
 }
 
@@ -101,7 +106,8 @@ func TestCatalogInputs(t *testing.T) {
 		}
 	}
 	rows(t, h, `["from","nodes",["extract","certname",["subquery","catalog_input_contents",["=","name","x"]]]]`, `[{"certname":"web-1"}]`)
-	rows(t, h, `["from","catalog_input_contents",["extract",["type",["function","count"]],["group_by","type"]],["order_by",["type"]]]`, `[{"type":"hiera","count":2},{"type":"lookup","count":1}]`)
+	rows(t, h, `["from","catalog_input_contents",["extract",["type",["function","count"]],["group_by","type"]],["order_by",["type"]]]`,
+		`[{"type":"hiera","count":2},{"type":"lookup","count":1}]`)
 }
 
 func TestCommandsThatComeLateChangeNothing(t *testing.T) {

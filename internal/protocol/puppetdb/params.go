@@ -148,7 +148,9 @@ func orders(value any) ([]pql.Order, error) {
 			return nil, fault.New(fault.Invalid, "Illegal value '%.200s' in :order_by; missing required key 'field'.", text)
 		}
 		if direction != "" && direction != "asc" && direction != "desc" {
-			return nil, fault.New(fault.Invalid, "Illegal value '{:field \"%.80s\", :order \"%.80s\"}' in :order_by; 'order' must be either 'asc' or 'desc'", item.Field, item.Order)
+			return nil,
+				fault.New(fault.Invalid, "Illegal value '{:field \"%.80s\", :order \"%.80s\"}' in :order_by; 'order' must be either 'asc' or 'desc'",
+					item.Field, item.Order)
 		}
 		q, err := pql.ParseAST(fmt.Sprintf(`["from","nodes",["order_by",[%s]]]`, quoted(item.Field)), "")
 		if err != nil {

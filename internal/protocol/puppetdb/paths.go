@@ -34,12 +34,14 @@ type thing struct {
 
 // things are the entities of which a path may name one.
 var things = map[string]thing{
-	"nodes":        {"nodes", "node", "certname", []string{"facts", "resources"}, "certname"},
-	"environments": {"environments", "environment", "name", []string{"facts", "resources", "events", "reports", "catalogs", "factsets", "inventory"}, "environment"},
-	"producers":    {"producers", "producer", "name", []string{"catalogs", "factsets", "reports"}, "producer"},
-	"factsets":     {"factsets", "factset", "certname", []string{"facts"}, "certname"},
-	"catalogs":     {"catalogs", "catalog", "certname", []string{"edges", "resources"}, "certname"},
-	"reports":      {"reports", "report", "hash", []string{"events", "metrics", "logs"}, "report"},
+	"nodes": {"nodes", "node", "certname", []string{"facts", "resources"}, "certname"},
+	"environments": {
+		"environments", "environment", "name", []string{"facts", "resources", "events", "reports", "catalogs", "factsets", "inventory"}, "environment",
+	},
+	"producers": {"producers", "producer", "name", []string{"catalogs", "factsets", "reports"}, "producer"},
+	"factsets":  {"factsets", "factset", "certname", []string{"facts"}, "certname"},
+	"catalogs":  {"catalogs", "catalog", "certname", []string{"edges", "resources"}, "certname"},
+	"reports":   {"reports", "report", "hash", []string{"events", "metrics", "logs"}, "report"},
 }
 
 // locate finds out what a path means; its segments are separated by slashes.

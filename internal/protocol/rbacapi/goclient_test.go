@@ -57,7 +57,8 @@ func TestTheGoClient(t *testing.T) {
 	b := newBench(t)
 	type m = map[string]any
 	var issued, another struct{ Token string }
-	b.answer("", "POST", "/rbac-api/v1/auth/token", m{"login": "ann", "password": password, "lifetime": "1h", "client": "x", "label": "go"}, http.StatusOK, &issued)
+	b.answer("", "POST", "/rbac-api/v1/auth/token", m{"login": "ann", "password": password, "lifetime": "1h", "client": "x", "label": "go"},
+		http.StatusOK, &issued)
 	b.tokens["go"] = issued.Token
 	b.answer("go", "POST", "/rbac-api/v1/tokens", m{"lifetime": "1h", "description": "d", "client": "c"}, http.StatusOK, &another)
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(another.Token) {

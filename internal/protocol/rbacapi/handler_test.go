@@ -260,7 +260,8 @@ func TestAWholeSessionOfAClient(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var login struct{ Token string }
-	b.answer("", "POST", "/rbac-api/v1/auth/token", map[string]any{"login": "ann", "password": password, "lifetime": "5h", "label": " My laptop ", "client": "test"}, http.StatusOK, &login)
+	b.answer("", "POST", "/rbac-api/v1/auth/token",
+		map[string]any{"login": "ann", "password": password, "lifetime": "5h", "label": " My laptop ", "client": "test"}, http.StatusOK, &login)
 	b.tokens["laptop"] = login.Token
 	var me struct {
 		ID      string `json:"id"`
@@ -291,7 +292,8 @@ func TestAWholeSessionOfAClient(t *testing.T) {
 		Pagination map[string]any
 	}
 	b.answer("laptop", "GET", "/rbac-api/v1/users/"+me.ID+"/tokens?order_by=expiration_date&order=asc&limit=1", nil, http.StatusOK, &list)
-	if len(list.Items) != 1 || list.Items[0].Label != "My laptop" || list.Items[0].End.Sub(list.Items[0].Creation) != 5*time.Hour || list.Pagination["total"] != 2.0 {
+	if len(list.Items) != 1 || list.Items[0].Label != "My laptop" || list.Items[0].End.Sub(list.Items[0].Creation) != 5*time.Hour ||
+		list.Pagination["total"] != 2.0 {
 		t.Errorf("tokens: %+v", list)
 	}
 	b.wrong("laptop", "POST", "/rbac-api/v1/tokens", map[string]any{"label": "My laptop"}, http.StatusConflict, "conflict")
@@ -344,7 +346,8 @@ func TestLoginsAreOneAnswerAndBounded(t *testing.T) {
 			break
 		}
 	}
-	if last.Code != http.StatusTooManyRequests || last.Header().Get("Retry-After") == "" || !strings.Contains(last.Body.String(), "puppetlabs.rbac/too-many-requests") {
+	if last.Code != http.StatusTooManyRequests || last.Header().Get("Retry-After") == "" ||
+		!strings.Contains(last.Body.String(), "puppetlabs.rbac/too-many-requests") {
 		t.Errorf("a flood of logins: %d %s", last.Code, last.Body)
 	}
 }
@@ -360,12 +363,14 @@ func TestTokensAreRevoked(t *testing.T) {
 	}
 	// Others' need a right; what can be done is done.
 	w := b.ask("ann", "DELETE", "/rbac-api/v2/tokens", m{"revoke_tokens_by_usernames": []string{"off", "ann"}})
-	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"usernames":["off"]`) || !strings.Contains(w.Body.String(), `"other_tokens_revoked":true`) {
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"usernames":["off"]`) ||
+		!strings.Contains(w.Body.String(), `"other_tokens_revoked":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	good("off", true)
 	good("ann", false)
-	b.wrong("eve", "DELETE", "/rbac-api/v2/tokens?revoke_tokens_by_labels=none&revoke_tokens_by_ids=0123456789ab", nil, http.StatusBadRequest, "tokens-not-revoked")
+	b.wrong("eve", "DELETE", "/rbac-api/v2/tokens?revoke_tokens_by_labels=none&revoke_tokens_by_ids=0123456789ab", nil,
+		http.StatusBadRequest, "tokens-not-revoked")
 	b.wrong("eve", "DELETE", "/rbac-api/v2/tokens", m{"revoke_tokens": []string{"short"}}, http.StatusBadRequest, "tokens-not-revoked")
 	b.wrong("eve", "DELETE", "/rbac-api/v2/tokens", nil, http.StatusBadRequest, "malformed-request")
 	// Who has the text of a token may end it.
@@ -381,7 +386,9 @@ func TestTokensAreRevoked(t *testing.T) {
 	// An expired token is known as one for a while.
 	text := rbac.NewSecret()
 	hash, _ := rbac.HashOf(text)
-	b.must(b.store.SaveAccessToken(t.Context(), rbac.Token{ID: "old", Hash: hash, Owner: "ann", CreatedAt: time.Now().Add(-2 * time.Hour), ExpiresAt: time.Now().Add(-time.Hour)}))
+	b.must(b.store.SaveAccessToken(t.Context(), rbac.Token{
+		ID: "old", Hash: hash, Owner: "ann", CreatedAt: time.Now().Add(-2 * time.Hour), ExpiresAt: time.Now().Add(-time.Hour),
+	}))
 	b.wrong("", "POST", "/rbac-api/v2/auth/token/authenticate", m{"token": text}, http.StatusForbidden, "token-expired")
 	off := true
 	_, err = b.access.EditUser(t.Context(), admin, "ann", rbac.UserEdit{Disabled: &off})
@@ -392,7 +399,9 @@ func TestTokensAreRevoked(t *testing.T) {
 func TestUsersAreMadeAndChanged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	w := b.ask("admin", "POST", "/rbac-api/v1/users", m{"login": "bob", "email": "bob@example.test", "display_name": "Bob", "role_ids": []int{3}, "password": password})
+	w := b.ask("admin", "POST", "/rbac-api/v1/users", m{
+		"login": "bob", "email": "bob@example.test", "display_name": "Bob", "role_ids": []int{3}, "password": password,
+	})
 	place := w.Header().Get("Location")
 	if w.Code != http.StatusCreated || place == "" {
 		t.Fatalf("%d %s %q", w.Code, w.Body, place)

@@ -26,7 +26,8 @@ func lifetime(asked pejson.Text, longest time.Duration) (time.Duration, error) {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || digits[0] == '+' {
-		return 0, fault.New(fault.Invalid, "lifetime: %.40q is no time; it is a number with y, d, h, m or s, such as 5h, a number of seconds, or 0 for the longest", text)
+		return 0,
+			fault.New(fault.Invalid, "lifetime: %.40q is no time; it is a number with y, d, h, m or s, such as 5h, a number of seconds, or 0 for the longest", text)
 	}
 	if n == 0 {
 		return longest, nil

@@ -162,7 +162,9 @@ func (h *roles) grantsOf(all []triple) (grants []fleet.Grant, err error) {
 		triples, words := given[permission], wordsOf(permission)
 		for _, w := range words {
 			if !slices.ContainsFunc(triples, func(t triple) bool { return t.Object == w.object && t.Action == w.action }) {
-				return nil, h.Bad(wrongShape, triples[0], "%s:%s is %s here, which is %s:%s, too: give both, or none", triples[0].Object, triples[0].Action, permission, w.object, w.action)
+				return nil,
+					h.Bad(wrongShape, triples[0], "%s:%s is %s here, which is %s:%s, too: give both, or none", triples[0].Object, triples[0].Action,
+						permission, w.object, w.action)
 			}
 		}
 		grants = append(grants, grantFor(permission, words[0].of, triples))
@@ -297,7 +299,8 @@ func objectOf(w word, instance string) (o fleet.Object) {
 func (h *rights) instances(w http.ResponseWriter, r *http.Request) error {
 	one, ok := wordFor(r.PathValue("type"), r.PathValue("action"))
 	if !ok {
-		return fault.New(fault.NotFound, "there is no permission %.80s:%.80s; GET %s/types lists those that there are", r.PathValue("type"), r.PathValue("action"), v1)
+		return fault.New(fault.NotFound, "there is no permission %.80s:%.80s; GET %s/types lists those that there are", r.PathValue("type"),
+			r.PathValue("action"), v1)
 	}
 	actor, err := h.judged(r, r.PathValue("uuid"))
 	if err != nil {

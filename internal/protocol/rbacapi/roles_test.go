@@ -46,7 +46,9 @@ func TestRolesAreReadAndWritten(t *testing.T) {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
 	// Written back, changed.
-	web["permissions"] = []m{permission("tasks", "run", "facts"), permission("environment", "deploy_code", "canary"), permission("environment", "deploy_code", "dev_*")}
+	web["permissions"] = []m{
+		permission("tasks", "run", "facts"), permission("environment", "deploy_code", "canary"), permission("environment", "deploy_code", "dev_*"),
+	}
 	web["user_ids"] = []string{b.ids["off"]}
 	b.answer("admin", "PUT", path, web, http.StatusOK, nil)
 	stored, err := b.store.Role(t.Context(), "web-tasks")
@@ -66,13 +68,16 @@ func TestRolesAreReadAndWritten(t *testing.T) {
 	for _, command := range []string{"users/add-roles", "users/remove-roles"} {
 		b.wrong("admin", "POST", "/rbac-api/v1/command/"+command, m{"user_id": b.ids["ann"], "roles": []int{3}}, http.StatusBadRequest, "schema-violation")
 	}
-	b.answer("admin", "POST", "/rbac-api/v1/command/roles/add-permissions", m{"role_id": web["id"], "permissions": []m{permission("puppet_agent", "run", "*")}}, http.StatusNoContent, nil)
-	b.answer("admin", "POST", "/rbac-api/v1/command/roles/remove-permissions", m{"role_id": web["id"], "permissions": []m{permission("tasks", "run", "facts")}}, http.StatusNoContent, nil)
+	b.answer("admin", "POST", "/rbac-api/v1/command/roles/add-permissions", m{"role_id": web["id"], "permissions": []m{permission("puppet_agent", "run", "*")}},
+		http.StatusNoContent, nil)
+	b.answer("admin", "POST", "/rbac-api/v1/command/roles/remove-permissions", m{"role_id": web["id"], "permissions": []m{permission("tasks", "run", "facts")}},
+		http.StatusNoContent, nil)
 	b.answer("admin", "POST", "/rbac-api/v1/command/roles/add-users", m{"role_id": web["id"], "user_ids": []string{b.ids["ann"]}}, http.StatusNoContent, nil)
 	b.answer("admin", "POST", "/rbac-api/v1/command/roles/remove-users", m{"role_id": web["id"], "user_ids": []string{b.ids["off"]}}, http.StatusNoContent, nil)
 	_, web = b.roleNamed("web-tasks")
 	if got := fmt.Sprint(web["permissions"], web["user_ids"]); got != fmt.Sprint([]any{
-		map[string]any(permission("environment", "deploy_code", "canary")), map[string]any(permission("environment", "deploy_code", "dev_*")), map[string]any(permission("puppet_agent", "run", "*")),
+		map[string]any(permission("environment", "deploy_code", "canary")), map[string]any(permission("environment", "deploy_code", "dev_*")),
+		map[string]any(permission("puppet_agent", "run", "*")),
 	}, []any{b.ids["ann"]}) {
 		t.Errorf("after commands: %s", got)
 	}
@@ -136,7 +141,8 @@ func TestPermissionsAreAsked(t *testing.T) {
 	b := newBench(t)
 	asked := m{"token": b.ids["ann"], "permissions": []m{
 		permission("tasks", "run", "facts"), permission("tasks", "run", "web::restart"), permission("tasks", "run", "db::drop"), permission("tasks", "run", "*"),
-		permission("orchestrator", "view", "*"), permission("orchestrator", "view", "7"), permission("users", "edit", "*"), permission("plans", "run", "x"), permission("release", "read", "*"),
+		permission("orchestrator", "view", "*"), permission("orchestrator", "view", "7"), permission("users", "edit", "*"), permission("plans", "run", "x"),
+		permission("release", "read", "*"),
 	}}
 	var answers []bool
 	for _, who := range []string{"ann", "eve"} {
@@ -148,7 +154,8 @@ func TestPermissionsAreAsked(t *testing.T) {
 	b.wrong("ann", "POST", "/rbac-api/v1/permitted", m{"token": b.ids["eve"], "permissions": []m{}}, http.StatusForbidden, "permission-denied")
 	b.wrong("ann", "POST", "/rbac-api/v1/permitted", m{"permissions": []m{}}, http.StatusBadRequest, "malformed-request")
 	for path, want := range map[string][]string{
-		"tasks/run": {"facts", "web::*"}, "orchestrator/view": {"*"}, "users/edit": {}, "tasks/run/" + b.ids["ann"]: {"facts", "web::*"}, "environment/deploy_code": {},
+		"tasks/run": {"facts", "web::*"}, "orchestrator/view": {"*"}, "users/edit": {}, "tasks/run/" + b.ids["ann"]: {"facts", "web::*"},
+		"environment/deploy_code": {},
 	} {
 		var names []string
 		b.answer("ann", "GET", "/rbac-api/v1/permitted/"+path, nil, http.StatusOK, &names)

@@ -41,7 +41,11 @@ func (nodeGate) RefusedTo(_ context.Context, actor fleet.Actor, p fleet.Permissi
 
 func someInvoker(t *testing.T, records history.Store) invoke.Service {
 	t.Helper()
-	return invoke.Service{Catalogue: toldModules(t), Resolver: asNamed{}, Gate: nodeGate{}, Asker: present{}, Now: time.Now, Recorder: history.Keeper{Store: records, Log: slog.New(slog.DiscardHandler)}}
+	return invoke.Service{
+		Catalogue: toldModules(t), Resolver: asNamed{}, Gate: nodeGate{}, Asker: present{}, Now: time.Now, Recorder: history.Keeper{
+			Store: records, Log: slog.New(slog.DiscardHandler),
+		},
+	}
 }
 
 // halves judges: web nodes fit.
@@ -53,7 +57,9 @@ func (halves) Judged(_ context.Context, t job.Targets) (judged []target.Judged, 
 		if strings.HasPrefix(string(node), "web") {
 			holds = filter.Yes
 		}
-		judged = append(judged, target.Judged{Node: node, Judgement: filter.Judgement{Holds: holds, Parts: []filter.Part{{Text: "role=web", Holds: holds, Why: "so it is"}}}})
+		judged = append(judged, target.Judged{
+			Node: node, Judgement: filter.Judgement{Holds: holds, Parts: []filter.Part{{Text: "role=web", Holds: holds, Why: "so it is"}}},
+		})
 	}
 	return judged, nil
 }
@@ -127,7 +133,9 @@ func TestCallsAreRecordedInShort(t *testing.T) {
 	if one := get[api.ActionCall](t, b, "operator", "/calls/c1"); !cmp.Equal(one, list.Items[0]) || one.Ended.Before(one.Began) || one.Began.IsZero() {
 		t.Errorf("%+v", one)
 	}
-	for path, want := range map[string]int{"/calls/1": 400, "/calls/c0": 400, "/calls/c9": 404, "/calls?after=1": 400, "/calls?limit=1001": 400, "/calls?actor=zed": 200, "/calls?module=lamp": 200} {
+	for path, want := range map[string]int{
+		"/calls/1": 400, "/calls/c0": 400, "/calls/c9": 404, "/calls?after=1": 400, "/calls?limit=1001": 400, "/calls?actor=zed": 200, "/calls?module=lamp": 200,
+	} {
 		if w := b.call(admin, "GET", api.Prefix+path, nil); w.Code != want {
 			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
 		}
@@ -140,7 +148,8 @@ func TestCallsAreRecordedInShort(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
 		}
 	}
-	if text := b.call(admin, "GET", api.Prefix+"/audit", nil).Body.String(); !strings.Contains(text, "lamp status on 2 nodes") || strings.Contains(text, "correct horse") {
+	if text := b.call(admin, "GET", api.Prefix+"/audit", nil).Body.String(); !strings.Contains(text, "lamp status on 2 nodes") ||
+		strings.Contains(text, "correct horse") {
 		t.Errorf("audit log: %s", text)
 	}
 }

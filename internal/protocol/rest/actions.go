@@ -168,8 +168,8 @@ func actionFields(text []byte) ([]api.ActionField, error) {
 	var fields []api.ActionField
 	for _, f := range schema.Fields() {
 		field := api.ActionField{
-			Name: f.Name, Title: f.Title, Description: f.Description, Type: f.Type, Format: f.Format, Values: slices.Clone(f.Enum), Required: f.Required, MaxLength: f.MaxLength,
-			Sensitive: f.Hidden,
+			Name: f.Name, Title: f.Title, Description: f.Description, Type: f.Type, Format: f.Format, Values: slices.Clone(f.Enum), Required: f.Required,
+			MaxLength: f.MaxLength, Sensitive: f.Hidden,
 		}
 		if f.Default != nil {
 			if field.Default, err = json.Marshal(f.Default); err != nil {

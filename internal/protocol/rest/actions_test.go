@@ -34,13 +34,18 @@ func toldModules(t *testing.T) *catalogue.Service {
 				Input: jsontext.Value(`{"type":"object","required":["name"],"properties":{
 					"bright":{"type":"integer","default":3},"code":{"type":"string","writeOnly":true},"name":{"type":"string","title":"Name","description":"Of the lamp.","maxLength":9,"x-order":1}}}`),
 				Results: jsontext.Value(`{"properties":{"state":{"type":"string","enum":["on","off"]}}}`),
-			}, {Name: "status", ReadOnly: true, Display: action.Always, Input: jsontext.Value(`{"properties":{"code":{"type":"string","writeOnly":true}}}`), Results: jsontext.Value(`{}`)}},
+			}, {
+				Name: "status", ReadOnly: true, Display: action.Always, Input: jsontext.Value(`{"properties":{"code":{"type":"string","writeOnly":true}}}`),
+				Results: jsontext.Value(`{}`),
+			}},
 		}
 		text := m.Text()
 		set := action.NewSet(append(more, action.ListedOf(m)))
 		c.Sets[set.Digest()] = set
 		c.Modules = append(c.Modules, catalogue.Metadata{
-			Described: catalogue.Described{Digest: m.Digest(), Name: m.Name, Version: version, Provider: m.Provider, Description: m.Description, Known: at, Bytes: int64(len(text))}, Text: text,
+			Described: catalogue.Described{
+				Digest: m.Digest(), Name: m.Name, Version: version, Provider: m.Provider, Description: m.Description, Known: at, Bytes: int64(len(text)),
+			}, Text: text,
 		})
 		c.Agents = append(c.Agents, catalogue.Agent{Node: node, Set: set.Digest(), Version: "1.4.0", OS: "linux", Arch: "amd64", Told: at})
 	}

@@ -74,7 +74,8 @@ func TestActsAndRefusalsAreRecorded(t *testing.T) {
 	}
 	everything := fmt.Sprint(b.acts(t))
 	w := b.call(admin, "GET", api.Prefix+"/audit?outcome=failing&actor=viewer", nil)
-	if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, "does not have the permission node:purge") || strings.Contains(text, "user.create") {
+	if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, "does not have the permission node:purge") ||
+		strings.Contains(text, "user.create") {
 		t.Errorf("audit list: %d %s", w.Code, text)
 	}
 	for _, secret := range []string{"correct horse", "wrong and long", "tutti_secret"} {

@@ -66,7 +66,10 @@ func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Not
 	}
 	err = h.cluster.Drain(ctx, r.Server, over)
 	if fault.Is(err, fault.NotFound) {
-		err = &fault.Error{Kind: fault.NotFound, Detail: fault.Detail(err), Hint: cmp.Or(fault.DidYouMean(r.Server, names), "`tutti cluster status` names those that there are"), Err: err}
+		err = &fault.Error{
+			Kind: fault.NotFound, Detail: fault.Detail(err), Hint: cmp.Or(fault.DidYouMean(r.Server, names), "`tutti cluster status` names those that there are"),
+			Err: err,
+		}
 	}
 	return api.Nothing{}, err
 }

@@ -120,7 +120,9 @@ func TestHowABusIsShown(t *testing.T) {
 	}{
 		"alone": {bus.State{Kind: bus.Process, Up: true, Since: at}, api.ClusterBus{Kind: "none", State: "none"}},
 		"up":    {bus.State{Kind: bus.NATS, Up: true, Since: at, Place: "n:4222"}, api.ClusterBus{Kind: "nats", State: "up", Since: &at, Place: "n:4222"}},
-		"down":  {bus.State{Kind: bus.NATS, Since: at, Problem: "refused", Place: "n:4222"}, api.ClusterBus{Kind: "nats", State: "down", Since: &at, Problem: "refused"}},
+		"down": {
+			bus.State{Kind: bus.NATS, Since: at, Problem: "refused", Place: "n:4222"}, api.ClusterBus{Kind: "nats", State: "down", Since: &at, Problem: "refused"},
+		},
 	} {
 		if diff := cmp.Diff(c.want, busOf(c.is)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -164,7 +164,8 @@ func checkOf(r *codecheck.Report) *api.CodeCheck {
 	}
 	shown := &api.CodeCheck{
 		Version: string(r.Version), Base: string(r.Base), At: r.At.UTC(), Seconds: r.Took.Seconds(), Files: r.Files, Sets: r.Sets, Compiled: r.Compiled,
-		More: r.More, Unread: r.Unread, Forced: r.Forced, Mistakes: r.Count(codecheck.Mistake), Warnings: r.Count(codecheck.Warning), Cut: r.Cut, Findings: make([]api.CodeFinding, len(r.Findings)),
+		More: r.More, Unread: r.Unread, Forced: r.Forced, Mistakes: r.Count(codecheck.Mistake), Warnings: r.Count(codecheck.Warning), Cut: r.Cut,
+		Findings: make([]api.CodeFinding, len(r.Findings)),
 	}
 	for i, f := range r.Findings {
 		shown.Findings[i] = api.CodeFinding{Level: string(f.Level), File: f.File, Line: f.Line, Column: f.Column, Message: f.Message, New: f.New, Alike: f.Alike}

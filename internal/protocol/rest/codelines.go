@@ -44,7 +44,8 @@ func (h *versions) versionLines(ctx context.Context, request api.VersionLinesReq
 	}
 	file := path.Clean(strings.TrimPrefix(request.File, deployedBelow+string(env)+"/"))
 	if !slices.Contains(readable, path.Ext(file)) {
-		return api.CodeLines{}, fault.New(fault.Invalid, "lines are shown of manifests, templates and Ruby code (%s), not of %.200q", strings.Join(readable, ", "), file)
+		return api.CodeLines{},
+			fault.New(fault.Invalid, "lines are shown of manifests, templates and Ruby code (%s), not of %.200q", strings.Join(readable, ", "), file)
 	}
 	version, err := h.namedVersion(ctx, env, request.Version)
 	if err != nil {

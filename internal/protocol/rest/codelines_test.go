@@ -45,7 +45,8 @@ func TestLinesOfCode(t *testing.T) {
 		return api.Prefix + "/environments/" + env + "/versions/" + version + "/lines?" + query
 	}
 
-	w := b.call(admin, http.MethodGet, path("production", first.ID[:8], "file=/etc/puppetlabs/code/environments/production/manifests/site.pp&line=3&around=2"), nil)
+	w := b.call(admin, http.MethodGet, path("production", first.ID[:8], "file=/etc/puppetlabs/code/environments/production/manifests/site.pp&line=3&around=2"),
+		nil)
 	var got api.CodeLines
 	check(t, json.Unmarshal(w.Body.Bytes(), &got))
 	want := api.CodeLines{

@@ -88,7 +88,8 @@ func (h *sources) syncSource(ctx context.Context, request api.SourceSyncRequest)
 		}
 	}
 	return api.SourceSynced{
-		Deploys: branchesOf(deploys), Gone: branchesOf(looked.Gone), Purged: append([]string{}, words[string](looked.Purged)...), Refused: append([]string{}, looked.Refused...),
+		Deploys: branchesOf(deploys), Gone: branchesOf(looked.Gone), Purged: append([]string{}, words[string](looked.Purged)...),
+		Refused: append([]string{}, looked.Refused...),
 	}, nil
 }
 

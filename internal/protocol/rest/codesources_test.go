@@ -40,7 +40,8 @@ func TestSourcesOverTheAPI(t *testing.T) {
 		return w.Body.String()
 	}
 	key := "-----BEGIN OPENSSH PRIVATE KEY-----\\nAAAA\\n-----END OPENSSH PRIVATE KEY-----"
-	added := ask(http.MethodPut, "/sources/control", `{"url":"user:pw@git.example/control","key":"`+key+`","webhook_secret":"0123456789abcdef","interval":60}`, http.StatusOK)
+	added := ask(http.MethodPut, "/sources/control", `{"url":"user:pw@git.example/control","key":"`+key+`","webhook_secret":"0123456789abcdef","interval":60}`,
+		http.StatusOK)
 	shown := ask(http.MethodGet, "/sources/control", "", http.StatusOK) + ask(http.MethodGet, "/sources", "", http.StatusOK)
 	for _, secret := range []string{"pw@", "AAAA", "0123456789abcdef"} {
 		if strings.Contains(added+shown, secret) {

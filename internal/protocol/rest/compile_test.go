@@ -19,7 +19,9 @@ import (
 // compiling is a queue with what a server adds.
 type compiling struct{ *compiletest.Queue }
 
-func (c compiling) WantNow(ctx context.Context, nodes []fleet.Certname, priority compile.Priority) (wanted []compile.Compilation, refused map[fleet.Certname]string, err error) {
+func (c compiling) WantNow(ctx context.Context, nodes []fleet.Certname,
+	priority compile.Priority,
+) (wanted []compile.Compilation, refused map[fleet.Certname]string, err error) {
 	refused = map[fleet.Certname]string{}
 	for _, node := range nodes {
 		if node == "new-1" {
@@ -50,7 +52,9 @@ func newCompiling(t *testing.T) compiling {
 	check(t, err)
 	failed := rows[0]
 	failed.State, failed.FinishedAt = compile.Failed, time.Now()
-	failed.Err = &compile.Error{Cause: compile.CauseCode, Message: "no such class", File: "site.pp", Line: 3, Logs: []compile.Log{{Level: "warning", Message: "old"}}}
+	failed.Err = &compile.Error{
+		Cause: compile.CauseCode, Message: "no such class", File: "site.pp", Line: 3, Logs: []compile.Log{{Level: "warning", Message: "old"}},
+	}
 	check(t, q.Finish(ctx, failed))
 	want("db-1", "other", compile.NewCode)
 	return compiling{q}
@@ -75,13 +79,16 @@ func TestCompileQueue(t *testing.T) {
 	b.contains(t, "GET", "/compile/queue", "", 200, `"wanted":1,"running":0,"resting":0,"oldest":"1970-01-01T00:00:01Z"`,
 		`{"priority":"new_code","environment":"other","wanted":1,`, `{"seconds":300,"environment":"production","compiled":0,"reused":0,"failed":1}`, `"now":[]`)
 	b.contains(t, "GET", "/compilations", "", 200, `"id":2`, `"id":1`)
-	b.contains(t, "GET", "/compilations?state=failed", "", 200, `{"items":[{"id":1,"node":"web-1"`, `"error":{"cause":"code","message":"no such class","file":"site.pp","line":3}`)
+	b.contains(t, "GET", "/compilations?state=failed", "", 200, `{"items":[{"id":1,"node":"web-1"`,
+		`"error":{"cause":"code","message":"no such class","file":"site.pp","line":3}`)
 	b.contains(t, "GET", "/compilations?limit=1", "", 200, `{"items":[{"id":2,`, `"next":"2"`)
 	b.contains(t, "GET", "/compilations?limit=1&after=2", "", 200, `{"items":[{"id":1,`, `"next":"1"`)
 	b.contains(t, "GET", "/compilations?ids=2,77", "", 200, `{"items":[{"id":2,`)
 	b.contains(t, "GET", "/compilations/1", "", 200, `"logs":[{"level":"warning","message":"old"}]`)
 	b.contains(t, "GET", "/compilations/99", "", 404, "there is no compilation 99")
-	for _, wrong := range []string{"/compilations?state=x", "/compilations?ids=1,x", "/compilations?after=x", "/compilations?node=A%20B", "/compilations?environment=-", "/compilations/x"} {
+	for _, wrong := range []string{
+		"/compilations?state=x", "/compilations?ids=1,x", "/compilations?after=x", "/compilations?node=A%20B", "/compilations?environment=-", "/compilations/x",
+	} {
 		b.contains(t, "GET", wrong, "", 400)
 	}
 }
@@ -138,7 +145,8 @@ func TestSlowedEnvironmentIsNamed(t *testing.T) {
 func TestCompilationsShowWhatTheCallerMaySee(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	if text := b.call(caller(t, "web team"), "GET", api.Prefix+"/compilations", nil).Body.String(); !strings.Contains(text, "web-1") || strings.Contains(text, "db-1") {
+	if text := b.call(caller(t, "web team"), "GET", api.Prefix+"/compilations", nil).Body.String(); !strings.Contains(text, "web-1") ||
+		strings.Contains(text, "db-1") {
 		t.Errorf("the web team sees %s", text)
 	}
 	if w := b.call(caller(t, "web team"), "GET", api.Prefix+"/compilations/2", nil); w.Code != http.StatusForbidden {

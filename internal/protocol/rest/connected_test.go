@@ -48,14 +48,18 @@ func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	if node != "web-1" {
 		return inventory.Presence{}, false
 	}
-	return inventory.Presence{Server: "tutti.test", Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.FixedZone("", 3600)), Agent: "agent/1", Protocol: "PCP 2"}, true
+	return inventory.Presence{Server: "tutti.test", Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.FixedZone("", 3600)), Agent: "agent/1", Protocol: "PCP 2"},
+		true
 }
 
 // TestNodesThatAreConnected: both ways to see a node tell of its agent.
 func TestNodesThatAreConnected(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	check(t, b.known.SaveReport(t.Context(), inventory.Report{ID: fleet.DigestOf([]byte("away")), Certname: "away", Environment: "production", Status: "changed", ReceivedAt: time.Now()}))
+	check(t,
+		b.known.SaveReport(t.Context(), inventory.Report{
+			ID: fleet.DigestOf([]byte("away")), Certname: "away", Environment: "production", Status: "changed", ReceivedAt: time.Now(),
+		}))
 	const connected = `"connected":{"server":"tutti.test",` +
 		`"since":"2026-11-21T19:00:00Z","agent":"agent/1","client":"agent","client_version":"1","protocol":"PCP 2"}`
 	for path, want := range map[string]int{"/nodes/web-1": 1, "/nodes/away": 0, "/nodes": 1} {

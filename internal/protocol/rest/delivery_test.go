@@ -46,7 +46,9 @@ func (d *deliveries) Changes(_ context.Context, steps []rest.CatalogStep) (chang
 	for _, s := range steps {
 		if s.From != "gone" {
 			compared++
-			changes.Groups = append(changes.Groups, api.ChangeGroup{Change: "added", Type: "Notify", Title: string(s.From + " to " + s.To), Nodes: 1, Examples: []string{string(s.Node)}})
+			changes.Groups = append(changes.Groups, api.ChangeGroup{
+				Change: "added", Type: "Notify", Title: string(s.From + " to " + s.To), Nodes: 1, Examples: []string{string(s.Node)},
+			})
 		}
 	}
 	return changes, compared, nil
@@ -155,7 +157,9 @@ func TestReleaseIsForThoseWhoMay(t *testing.T) {
 	b.mode(t, "web-1", "released")
 	b.mode(t, "db-1", "released")
 	for name, want := range map[string]string{"viewer": "403 ", "deployer": "403 ", "operator": "db-1 released 1; web-1 released 1"} {
-		if _, got := b.release(t, caller(t, name), api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1", "db-1"}}, Version: "v-" + name}); !strings.HasPrefix(got, want) {
+		if _, got := b.release(t, caller(t, name), api.CatalogReleaseRequest{
+			Targets: api.JobTargets{Nodes: []string{"web-1", "db-1"}}, Version: "v-" + name,
+		}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -163,7 +167,9 @@ func TestReleaseIsForThoseWhoMay(t *testing.T) {
 	if _, got := b.release(t, caller(t, "web team"), both); !strings.HasPrefix(got, "403 ") || !strings.Contains(got, "1 node. Nothing") {
 		t.Errorf("of the web team: %s", got)
 	}
-	if _, got := b.release(t, caller(t, "web team"), api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1"}}, Version: "two"}); got != "web-1 released 2" {
+	if _, got := b.release(t, caller(t, "web team"), api.CatalogReleaseRequest{
+		Targets: api.JobTargets{Nodes: []string{"web-1"}}, Version: "two",
+	}); got != "web-1 released 2" {
 		t.Errorf("of its own node: %s", got)
 	}
 }
@@ -186,10 +192,12 @@ func TestDelivery(t *testing.T) {
 		t.Errorf("pin: %d %s", w.Code, w.Body)
 	}
 	d := read()
-	if d.Mode != "released" || d.Pointer == nil || d.Pointer.Generation != 1 || d.Pin == nil || d.Pin.Why != "waits" || len(d.Generations) != 1 || d.Generations[0].Why != "reviewed" {
+	if d.Mode != "released" || d.Pointer == nil || d.Pointer.Generation != 1 || d.Pin == nil || d.Pin.Why != "waits" || len(d.Generations) != 1 ||
+		d.Generations[0].Why != "reviewed" {
 		t.Errorf("after a release: %+v", d)
 	}
-	if _, got := b.release(t, admin, api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1"}}, Version: "next"}); !strings.HasPrefix(got, "web-1 refused 1 web-1 is pinned to generation 1") {
+	if _, got := b.release(t, admin, api.CatalogReleaseRequest{Targets: api.JobTargets{Nodes: []string{"web-1"}}, Version: "next"}); !strings.HasPrefix(got,
+		"web-1 refused 1 web-1 is pinned to generation 1") {
 		t.Errorf("release to a pinned node: %s", got)
 	}
 	if w := b.call(admin, http.MethodDelete, api.Prefix+"/nodes/web-1/pin", nil); w.Code != http.StatusNoContent {
@@ -200,7 +208,8 @@ func TestDelivery(t *testing.T) {
 	}
 	for _, path := range []string{"PUT /nodes/nobody/pin", "DELETE /nodes/nobody/pin", "POST /nodes/nobody/catalog/let"} {
 		method, path, _ := strings.Cut(path, " ")
-		if w := b.call(admin, method, api.Prefix+path, []byte(`{"why":"waits"}`)); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "no node is called nobody") {
+		if w := b.call(admin, method, api.Prefix+path, []byte(`{"why":"waits"}`)); w.Code != http.StatusNotFound ||
+			!strings.Contains(w.Body.String(), "no node is called nobody") {
 			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 		}
 	}
@@ -210,7 +219,8 @@ func TestDelivery(t *testing.T) {
 	}
 	for query, want := range map[string]bool{"?delivery=true": true, "": false} {
 		w := b.call(admin, http.MethodGet, api.Prefix+"/nodes"+query, nil)
-		if got := strings.Contains(w.Body.String(), `"delivery":{"mode":"released","mode_from":"node","generation":1,"state":"unknown"}`); w.Code != http.StatusOK || got != want {
+		if got := strings.Contains(w.Body.String(), `"delivery":{"mode":"released","mode_from":"node","generation":1,"state":"unknown"}`); w.Code != http.StatusOK ||
+			got != want {
 			t.Errorf("node.list%s: %d %s", query, w.Code, w.Body)
 		}
 	}

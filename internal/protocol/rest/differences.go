@@ -116,7 +116,8 @@ func (h *differences) newestOf(ctx context.Context, name fleet.Certname) (*diff.
 		return nil, api.CatalogSide{}, err
 	}
 	if known.Received {
-		return nil, api.CatalogSide{}, fault.New(fault.NotFound, "the catalog of %s was compiled by %s and is not stored here, only its resources are: it cannot be compared", name, known.Producer)
+		return nil, api.CatalogSide{},
+			fault.New(fault.NotFound, "the catalog of %s was compiled by %s and is not stored here, only its resources are: it cannot be compared", name, known.Producer)
 	}
 	catalog, err := h.document(ctx, known.Digest)
 	if err != nil {

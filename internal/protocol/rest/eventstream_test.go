@@ -102,7 +102,8 @@ func TestTheStreamOfEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.happen(t, "web-1", "r", eventtest.Resource(3, event.Success, "File", "/c"))
-	if diff := cmp.Diff([]string{`pruned {"first":7,"last":7}`, "7 web-1 resource success/c"}, next(t, streaming(t, server, "viewer", "after=3", ""), 1)); diff != "" {
+	if diff := cmp.Diff([]string{`pruned {"first":7,"last":7}`, "7 web-1 resource success/c"},
+		next(t, streaming(t, server, "viewer", "after=3", ""), 1)); diff != "" {
 		t.Errorf("what is not kept any more (-want +got):\n%s", diff)
 	}
 	close(b.stop)
@@ -136,7 +137,8 @@ func TestTheHistoryOfEvents(t *testing.T) {
 		t.Errorf("pages %q, then %q behind %s, then %q", first, second, after, end)
 	}
 	for query, want := range map[string]string{
-		"status=gone": "status", "kind=gone": "kind", "after=x": "after", "since=yesterday": "since", "job=x": "job", "node=..": "certname", "limit=5000": "limit", "environment=A-b": "environment",
+		"status=gone": "status", "kind=gone": "kind", "after=x": "after", "since=yesterday": "since", "job=x": "job", "node=..": "certname", "limit=5000": "limit",
+		"environment=A-b": "environment",
 	} {
 		w := b.call(caller(t, "viewer"), "GET", api.Prefix+"/events/history?"+query, nil)
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {

@@ -128,16 +128,18 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
 		Console:      func() string { return "https://localhost:8143" },
-		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Sources: newSources(t, blobs), Engines: someEngines{}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t, b.calls), Calls: b.calls, Judges: halves{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
+		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions},
+		Sources: newSources(t, blobs), Engines: someEngines{}, Blobs: blobs,
+		Nodes: known, Presences: present{}, Asker: present{}, Catalogue: toldModules(t), Invoker: someInvoker(t, b.calls), Calls: b.calls, Judges: halves{},
+		Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked}, SavedQueries: saved.Service{Store: savedtest.NewStore()},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobOrders: b.jobs, JobFiles: b.records,
 		Previews: previewed, PreviewOrders: previewed, Noise: previewed, Applications: appgraph.Service{Store: shop},
 		Releases: released.Records, ReleasePlanner: released.Planner, ReleaseControl: released.Control, ReleaseDifferences: twoNodes{},
 		Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
-		Compilations: b.compiling, CompilePauses: b.compiling, CompileTurns: b.compiling, Wanting: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{}, Cluster: alone{},
-		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditChain: rbac.NewChain(b.store, rbactest.Seal{}, log),
+		Compilations: b.compiling, CompilePauses: b.compiling, CompileTurns: b.compiling, Wanting: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{},
+		Cluster: alone{}, Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditChain: rbac.NewChain(b.store, rbactest.Seal{}, log),
 		AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {
 			return rbac.Entry{At: time.Now(), Remote: "192.0.2.7", RequestID: "req-1"}
@@ -155,7 +157,8 @@ func (b bench) seed(t *testing.T, name fleet.Certname, env fleet.Environment) st
 	_, _, err := b.known.SaveFacts(ctx, inventory.FactSet{Certname: name, Environment: env, Values: json.RawMessage(`{"os":{"family":"Debian"},"cores":4}`)})
 	check(t, err)
 	_, err = b.happened.TakeEvents(ctx, []event.Batch{{Node: name, Run: "run-of-" + string(name), Events: []pxp.RunEvent{
-		{N: 1, Kind: pxp.RunBegan, At: time.Now(), Environment: string(env)}, {N: 2, Kind: pxp.RunEnded, At: time.Now(), Environment: string(env), Status: event.Unchanged},
+		{N: 1, Kind: pxp.RunBegan, At: time.Now(), Environment: string(env)},
+		{N: 2, Kind: pxp.RunEnded, At: time.Now(), Environment: string(env), Status: event.Unchanged},
 	}}}, time.Now())
 	check(t, err)
 	report := inventory.Report{ID: fleet.DigestOf([]byte(name)), Certname: name, Environment: env, Status: "changed", ReceivedAt: time.Now()}
@@ -255,7 +258,8 @@ func TestOperationsAnswer(t *testing.T) {
 		{"missing blobs", "POST", "/blobs/missing", `{"digests":["` + b.report + `"]}`, 200, b.report},
 		{"bad digest", "POST", "/blobs/missing", `{"digests":["x"]}`, 400, "64 hexadecimal digits"},
 		{"manifest with missing blobs", "POST", "/environments/production/versions", manifestOf(b.report), 409, "not stored"},
-		{"manifest that leads outside", "POST", "/environments/production/versions", strings.Replace(manifestOf(b.report), "manifests/site.pp", "../etc/passwd", 1), 400, "passwd"},
+		{"manifest that leads outside", "POST", "/environments/production/versions", strings.Replace(manifestOf(b.report), "manifests/site.pp",
+			"../etc/passwd", 1), 400, "passwd"},
 		{"bad environment", "POST", "/environments/a-b/versions", manifestOf(b.report), 400, "environment"},
 		{"unknown environment", "DELETE", "/environments/none", "", 404, "none"},
 	} {
@@ -295,7 +299,8 @@ func TestUploadDeployAndList(t *testing.T) {
 		t.Fatalf("upload: %d %s", w.Code, w.Body)
 	}
 	body := strings.Replace(manifestOf(digest), `"size":5`, fmt.Sprintf(`"size":%d`, len(content)), 1)
-	if w := b.call(admin, "POST", "/api/v1/environments/production/versions", []byte(body)); w.Code != 200 || !strings.Contains(w.Body.String(), `"actor":"admin"`) {
+	if w := b.call(admin, "POST", "/api/v1/environments/production/versions", []byte(body)); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `"actor":"admin"`) {
 		t.Fatalf("deploy: %d %s", w.Code, w.Body)
 	}
 	if w := b.call(admin, "GET", "/api/v1/environments", nil); !strings.Contains(w.Body.String(), `"environment":"production"`) {

@@ -40,14 +40,15 @@ func TestRerun(t *testing.T) {
 	if _, started, problem := b.order(t, "admin", "/jobs/task", order); started.Job == nil {
 		t.Fatal(problem)
 	}
-	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"}}`); status != http.StatusConflict || !strings.Contains(problem, "when it is over") {
+	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"}}`); status != http.StatusConflict ||
+		!strings.Contains(problem, "when it is over") {
 		t.Errorf("it goes on: %d %s", status, problem)
 	}
 	end(t, b.records, 1, func(node fleet.Certname) (int, string) { return len(node) % 2, "" }) // it succeeds on db-1
 	for body, want := range map[string]string{
 		`{}`: "password was hidden", `{"params":{"user":"x"}}`: "password was hidden", `{"only":"some","params":{"password":"n","salt":"s"}}`: "failed or all",
-		`{"params":{"password":7,"salt":"s"}}`: "password expects", `{"params":[]}`: "must be an object", `{"params":{"password":"n","salt":"s"},"timeout":-1}`: "timeout",
-		`{"params":{"password":"n","salt":"s"},"concurrency":-1}`: "concurrency",
+		`{"params":{"password":7,"salt":"s"}}`: "password expects", `{"params":[]}`: "must be an object",
+		`{"params":{"password":"n","salt":"s"},"timeout":-1}`: "timeout", `{"params":{"password":"n","salt":"s"},"concurrency":-1}`: "concurrency",
 	} {
 		if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", body); status != http.StatusBadRequest || !strings.Contains(problem, want) {
 			t.Errorf("%s: %d %q, want %q", body, status, problem, want)
@@ -58,18 +59,22 @@ func TestRerun(t *testing.T) {
 		t.Fatal(problem)
 	}
 	j := started.Job
-	if j.RerunOf != "1" || j.Nodes != 1 || j.Targets.Nodes[0] != "web-1" || j.Timeout != 60 || j.WaitOffline != 30 || *j.MaxFailures != 1 || j.Description != "first" ||
+	if j.RerunOf != "1" || j.Nodes != 1 || j.Targets.Nodes[0] != "web-1" || j.Timeout != 60 || j.WaitOffline != 30 || *j.MaxFailures != 1 ||
+		j.Description != "first" ||
 		string(j.Order) != `{"task":"db::passwd","parameters":{"password":"(hidden)","salt":"(hidden)","tries":9,"user":"app"}}` {
 		t.Errorf("%+v %s", j, j.Order)
 	}
 	end(t, b.records, 2, func(fleet.Certname) (int, string) { return 0, "" })
-	if status, _, problem := b.order(t, "admin", "/jobs/2/rerun", `{"params":{"password":"n","salt":"s"}}`); status != http.StatusConflict || !strings.Contains(problem, "succeeded on all of its nodes") {
+	if status, _, problem := b.order(t, "admin", "/jobs/2/rerun", `{"params":{"password":"n","salt":"s"}}`); status != http.StatusConflict ||
+		!strings.Contains(problem, "succeeded on all of its nodes") {
 		t.Errorf("%d %s", status, problem)
 	}
-	if status, started, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"},"dry_run":true}`); status != http.StatusOK || started.Plan.Nodes != 2 || started.Job != nil {
+	if status, started, problem := b.order(t, "admin", "/jobs/1/rerun",
+		`{"only":"all","params":{"password":"n","salt":"s"},"dry_run":true}`); status != http.StatusOK || started.Plan.Nodes != 2 || started.Job != nil {
 		t.Errorf("%d %s", status, problem)
 	}
-	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"},"expect":"other"}`); status != http.StatusConflict {
+	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun",
+		`{"only":"all","params":{"password":"n","salt":"s"},"expect":"other"}`); status != http.StatusConflict {
 		t.Errorf("%d %s", status, problem)
 	}
 }
@@ -86,7 +91,8 @@ func TestRerunNeedsThePermissionOfTheKind(t *testing.T) {
 	if status, _, problem = b.order(t, "commander", "/jobs/1/rerun", `{"noop":true}`); status != http.StatusBadRequest || !strings.Contains(problem, "noop") {
 		t.Errorf("%d %s", status, problem)
 	}
-	if status, started, problem := b.order(t, "commander", "/jobs/1/rerun", `{}`); status != http.StatusOK || started.Job.Actor != "commander" || started.Job.Nodes != 1 {
+	if status, started, problem := b.order(t, "commander", "/jobs/1/rerun", `{}`); status != http.StatusOK || started.Job.Actor != "commander" ||
+		started.Job.Nodes != 1 {
 		t.Errorf("%d %s", status, problem)
 	}
 	entries, err := b.store.Acts(t.Context(), rbac.EntryFilter{Operation: "job.rerun", Limit: 10})

@@ -53,7 +53,8 @@ func TestAPlanSaysWhatChanges(t *testing.T) {
 	if w.Code != http.StatusOK || started.Plan.Changes != nil || started.Plan.Uncompared != 3 {
 		t.Errorf("who may not read catalogs: %d %s", w.Code, w.Body)
 	}
-	if _, started, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id","dry_run":true}`); started.Plan.Changes != nil || started.Plan.Uncompared != 0 {
+	if _, started, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id","dry_run":true}`); started.Plan.Changes != nil ||
+		started.Plan.Uncompared != 0 {
 		t.Errorf("of a command: %+v", started.Plan)
 	}
 	// That the catalog is younger than the report says nothing: it was compiled for this run.

@@ -119,7 +119,11 @@ func end(t *testing.T, store *jobtest.Store, id int64, outcome func(node fleet.C
 		events = append(events,
 			job.Event{Run: r.ID, What: job.WasSent, At: time.Now(), Due: time.Now().Add(time.Hour)},
 			job.Event{Run: r.ID, Node: r.Node, What: job.Accepted, At: time.Now(), Due: time.Now().Add(time.Hour)},
-			job.Event{Run: r.ID, Node: r.Node, What: job.Ended, At: time.Now(), State: state, Reason: fmt.Sprintf("exit code %d", code), Outcome: &job.Outcome{ExitCode: code, Output: output, Chunks: chunks}})
+			job.Event{
+				Run: r.ID, Node: r.Node, What: job.Ended, At: time.Now(), State: state, Reason: fmt.Sprintf("exit code %d", code), Outcome: &job.Outcome{
+					ExitCode: code, Output: output, Chunks: chunks,
+				},
+			})
 	}
 	_, err = store.Apply(t.Context(), events)
 	check(t, err)

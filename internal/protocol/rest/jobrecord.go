@@ -146,7 +146,9 @@ func statesOf(state string) ([]job.State, error) {
 	case slices.Contains(job.States(), one):
 		return []job.State{one}, nil
 	}
-	return nil, fault.New(fault.Invalid, "state must be a state of runs such as waiting, running, succeeded, failed or offline, or %s or %s, not %.40q", final, failing, state)
+	return nil,
+		fault.New(fault.Invalid, "state must be a state of runs such as waiting, running, succeeded, failed or offline, or %s or %s, not %.40q", final,
+			failing, state)
 }
 
 func (h *jobs) listRuns(ctx context.Context, request api.JobRunsRequest) (api.List[api.JobRun], error) {

@@ -47,7 +47,8 @@ func TestWhatBecameOfAJob(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", shown, diff)
 	}
 	for query, want := range map[string]string{
-		"": "db-1 web-1 web-2", "?state=failing": "db-1", "?state=final&limit=2": "db-1 web-1", "?state=succeeded&after=2": "web-2", "?state=waiting": "", "?node=web-2": "web-2",
+		"": "db-1 web-1 web-2", "?state=failing": "db-1", "?state=final&limit=2": "db-1 web-1", "?state=succeeded&after=2": "web-2", "?state=waiting": "",
+		"?node=web-2": "web-2",
 	} {
 		runs := get[api.List[api.JobRun]](t, b, "operator", "/jobs/1/runs"+query)
 		var nodes []string
@@ -72,14 +73,19 @@ func TestWhatBecameOfAJob(t *testing.T) {
 			break
 		}
 	}
-	want := []string{"db-1 stdout 1 no", "db-1 stderr 2 warning", "db-1 stderr 3 warning", "web-1 stdout 1 one", "web-1 stdout 2 two", "web-2 stdout 1 one", "web-2 stdout 2 two"}
+	want := []string{
+		"db-1 stdout 1 no", "db-1 stderr 2 warning", "db-1 stderr 3 warning", "web-1 stdout 1 one", "web-1 stdout 2 two", "web-2 stdout 1 one", "web-2 stdout 2 two",
+	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	if one := get[api.List[api.JobLine]](t, b, "operator", "/jobs/1/output?node=web-2"); len(one.Items) != 2 || one.Items[0].Node != "web-2" {
 		t.Errorf("output of web-2: %+v", one)
 	}
-	for query, want := range map[string]int{"": 1, "?state=failed": 1, "?state=active": 0, "?kind=command": 1, "?kind=task": 0, "?actor=admin": 1, "?actor=zed": 0, "?node=web-1": 1, "?task=db": 0, "?after=1": 0} {
+	for query, want := range map[string]int{
+		"": 1, "?state=failed": 1, "?state=active": 0, "?kind=command": 1, "?kind=task": 0, "?actor=admin": 1, "?actor=zed": 0, "?node=web-1": 1,
+		"?task=db": 0, "?after=1": 0,
+	} {
 		if jobs := get[api.List[api.Job]](t, b, "operator", "/jobs"+query); len(jobs.Items) != want {
 			t.Errorf("jobs%s: %d, want %d", query, len(jobs.Items), want)
 		}
@@ -91,8 +97,10 @@ func TestQuestionsThatMakeNoSense(t *testing.T) {
 	b := jobBench(t)
 	endedJob(t, b)
 	for path, want := range map[string]int{
-		"/jobs/x": 400, "/jobs/0": 400, "/jobs/-1": 400, "/jobs/99999999999999999999": 400, "/jobs/7": 404, "/jobs/7/runs": 404, "/jobs/7/output": 404, "/jobs/7/events": 404,
-		"/jobs?state=odd": 400, "/jobs?kind=odd": 400, "/jobs?after=x": 400, "/jobs?limit=0x": 400, "/jobs?limit=1001": 400, "/jobs?node=A B": 400, "/jobs?odd=1": 400,
+		"/jobs/x": 400, "/jobs/0": 400, "/jobs/-1": 400, "/jobs/99999999999999999999": 400, "/jobs/7": 404, "/jobs/7/runs": 404,
+		"/jobs/7/output": 404, "/jobs/7/events": 404,
+		"/jobs?state=odd": 400, "/jobs?kind=odd": 400, "/jobs?after=x": 400, "/jobs?limit=0x": 400, "/jobs?limit=1001": 400,
+		"/jobs?node=A B": 400, "/jobs?odd=1": 400,
 		"/jobs/1/runs?state=odd": 400, "/jobs/1/runs?after=-1": 400, "/jobs/1/runs?node=nobody": 404, "/jobs/1/output?after=1": 400, "/jobs/1/output?after=1.x": 400,
 		"/jobs/1/output?after=-1.1": 400, "/jobs/1/output?node=nobody": 404, "/jobs/1/events?after=x": 400,
 	} {

@@ -187,7 +187,8 @@ func (d submission) enter(ctx context.Context, s job.Spec, create func(job.Spec)
 		return api.JobStarted{}, fault.New(fault.Invalid, "no node is meant by these targets; nothing was started")
 	}
 	if d.order.Expect != "" && d.order.Expect != shown.Digest {
-		return api.JobStarted{}, fault.New(fault.Conflict, "the nodes are not those of the plan any more: there are %d now; look at the plan again. Nothing was started", shown.Nodes)
+		return api.JobStarted{},
+			fault.New(fault.Conflict, "the nodes are not those of the plan any more: there are %d now; look at the plan again. Nothing was started", shown.Nodes)
 	}
 	s.Targets.Exclude = append(s.Targets.Exclude, denied...)
 	for _, t := range shown.Targets { // looking again could find others, and asks nodes once more

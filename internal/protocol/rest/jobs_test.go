@@ -56,25 +56,32 @@ func TestEachKindOfJobIsOrdered(t *testing.T) {
 	b := jobBench(t)
 	digest := b.upload(t, "#!/bin/sh\n")
 	for name, c := range map[string]struct{ path, body, title, order string }{
-		"puppet":              {"/jobs/puppet", `"environment":"production","noop":true,"tags":["ntp"],"debug":true`, "", `{"noop":true,"tags":["ntp"],"debug":true}`},
+		"puppet": {
+			"/jobs/puppet", `"environment":"production","noop":true,"tags":["ntp"],"debug":true`, "", `{"noop":true,"tags":["ntp"],"debug":true}`,
+		},
 		"puppet that changes": {"/jobs/puppet", `"noop":false`, "", `{"no_noop":true}`},
 		"task": {
 			"/jobs/task", `"task":"db::passwd","params":{"user":"app"},"texts":{"password":"s3cret","tries":"7"}`, "db::passwd",
 			`{"task":"db::passwd","parameters":{"password":"(hidden)","salt":"(hidden)","tries":7,"user":"app"}}`,
 		},
-		"task without metadata": {"/jobs/task", `"task":"db::free","texts":{"a":"1","b":"true","c":"x","d":"01"}`, "db::free", `{"task":"db::free","parameters":{"a":1,"b":true,"c":"x","d":"01"}}`},
-		"command":               {"/jobs/command", `"command":"uptime"`, "uptime", `{"command":"uptime"}`},
+		"task without metadata": {
+			"/jobs/task", `"task":"db::free","texts":{"a":"1","b":"true","c":"x","d":"01"}`, "db::free",
+			`{"task":"db::free","parameters":{"a":1,"b":true,"c":"x","d":"01"}}`,
+		},
+		"command": {"/jobs/command", `"command":"uptime"`, "uptime", `{"command":"uptime"}`},
 		"script": {
 			"/jobs/script", `"name":"mend.sh","digest":"` + digest + `","arguments":["-x"]`, "mend.sh",
 			`{"script":{"name":"mend.sh","digest":"` + digest + `","bytes":10},"arguments":["-x"]}`,
 		},
 		"file": {
 			"/jobs/file", `"files":[{"kind":"directory","destination":"/srv/x"},{"destination":"/srv/x/y","digest":"` + digest + `"}]`, "/srv/x/y and 1 more",
-			`{"entries":[{"kind":"directory","destination":"/srv/x"},{"kind":"file","destination":"/srv/x/y","file":{"name":"y","digest":"` + digest + `","bytes":10}}]}`,
+			`{"entries":[{"kind":"directory","destination":"/srv/x"},{"kind":"file","destination":"/srv/x/y","file":{"name":"y","digest":"` +
+				digest + `","bytes":10}}]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, started, problem := b.order(t, "admin", c.path, `{"targets":{"nodes":["web-2","web-1"]},"concurrency":1,"max_failures":0,"timeout":60,"wait_offline":5,"description":"why",`+c.body+`}`)
+			status, started, problem := b.order(t, "admin", c.path,
+				`{"targets":{"nodes":["web-2","web-1"]},"concurrency":1,"max_failures":0,"timeout":60,"wait_offline":5,"description":"why",`+c.body+`}`)
 			if status != http.StatusOK {
 				t.Fatalf("%d %s", status, problem)
 			}
@@ -82,7 +89,8 @@ func TestEachKindOfJobIsOrdered(t *testing.T) {
 			if j.Title != c.title || string(j.Order) != c.order {
 				t.Errorf("title %q, order %s; want %q, %s", j.Title, j.Order, c.title, c.order)
 			}
-			if j.State != "queued" || j.Nodes != 2 || j.Concurrency != 1 || *j.MaxFailures != 0 || j.Timeout != 60 || j.WaitOffline != 5 || j.Description != "why" || j.Actor != "admin" {
+			if j.State != "queued" || j.Nodes != 2 || j.Concurrency != 1 || *j.MaxFailures != 0 || j.Timeout != 60 || j.WaitOffline != 5 ||
+				j.Description != "why" || j.Actor != "admin" {
 				t.Errorf("job %+v", j)
 			}
 			if diff := cmp.Diff([]string{"web-2"}, started.Plan.Offline); diff != "" || started.Plan.Targets != nil {
@@ -102,7 +110,8 @@ func TestEachKindOfJobIsOrdered(t *testing.T) {
 func TestSecretsOfTasksAreSealed(t *testing.T) {
 	t.Parallel()
 	b := jobBench(t)
-	_, started, problem := b.order(t, "admin", "/jobs/task", `{"targets":{"all":true},"task":"db::passwd","params":{"user":"app","password":"s3cret"},"noop":true}`)
+	_, started, problem := b.order(t, "admin", "/jobs/task",
+		`{"targets":{"all":true},"task":"db::passwd","params":{"user":"app","password":"s3cret"},"noop":true}`)
 	if started.Job == nil {
 		t.Fatal(problem)
 	}
@@ -115,7 +124,8 @@ func TestSecretsOfTasksAreSealed(t *testing.T) {
 	check(t, err)
 	text, err := json.Marshal(j)
 	check(t, err)
-	if strings.Contains(string(text), "s3cret") || !j.Spec.Task.Noop || j.Spec.Task.Metadata.InputMethod != "stdin" || len(j.Spec.Task.Files) != 2 || j.Spec.Task.Version != "version-1" {
+	if strings.Contains(string(text), "s3cret") || !j.Spec.Task.Noop || j.Spec.Task.Metadata.InputMethod != "stdin" || len(j.Spec.Task.Files) != 2 ||
+		j.Spec.Task.Version != "version-1" {
 		t.Errorf("job %s", text)
 	}
 }
@@ -227,7 +237,8 @@ func TestDeniedNodes(t *testing.T) {
 	if status != http.StatusOK || started.Job.Nodes != 2 || len(started.Plan.Denied) > 0 || started.Plan.DeniedUnseen != 1 {
 		t.Errorf("%d %s %+v", status, problem, started)
 	}
-	if status, _, problem = b.order(t, "web team", "/jobs/command", `{"targets":{"nodes":["db-1"]},"command":"id","skip_denied":true}`); status != http.StatusForbidden {
+	if status, _, problem = b.order(t, "web team", "/jobs/command",
+		`{"targets":{"nodes":["db-1"]},"command":"id","skip_denied":true}`); status != http.StatusForbidden {
 		t.Errorf("nobody is left: %d %s", status, problem)
 	}
 }
@@ -249,7 +260,8 @@ func TestWhatWasPlannedIsWhatStarts(t *testing.T) {
 	b := jobBench(t)
 	_, plan, _ := b.order(t, "admin", "/jobs/puppet", `{"targets":{"nodes":["web-1"]},"dry_run":true}`)
 	order := `{"targets":{"nodes":["web-1"%s]},"expect":"` + plan.Plan.Digest + `"}`
-	if status, _, problem := b.order(t, "admin", "/jobs/puppet", fmt.Sprintf(order, `,"db-1"`)); status != http.StatusConflict || !strings.Contains(problem, "not those of the plan") {
+	if status, _, problem := b.order(t, "admin", "/jobs/puppet", fmt.Sprintf(order, `,"db-1"`)); status != http.StatusConflict ||
+		!strings.Contains(problem, "not those of the plan") {
 		t.Errorf("%d %s", status, problem)
 	}
 	if status, _, problem := b.order(t, "admin", "/jobs/puppet", fmt.Sprintf(order, "")); status != http.StatusOK {

@@ -26,11 +26,12 @@ func jobOf(j job.Job) api.Job {
 		ID: strconv.FormatInt(j.ID, 10), Kind: string(s.Kind), Title: titleOf(s), State: string(j.Status), Reason: j.Reason, Actor: j.Actor,
 		Description: s.Description, Environment: string(s.Environment), Noop: isNoop(s),
 		Targets: api.JobTargets{
-			Nodes: certnames(s.Targets.Nodes), Group: s.Targets.Group, Query: s.Targets.Query, App: s.Targets.App, All: s.Targets.All, Exclude: certnames(s.Targets.Exclude),
-			Filter: (*api.NodeFilter)(s.Targets.Filter), Limit: s.Targets.Limit, Seed: s.Targets.Seed,
+			Nodes: certnames(s.Targets.Nodes), Group: s.Targets.Group, Query: s.Targets.Query, App: s.Targets.App, All: s.Targets.All,
+			Exclude: certnames(s.Targets.Exclude), Filter: (*api.NodeFilter)(s.Targets.Filter), Limit: s.Targets.Limit, Seed: s.Targets.Seed,
 		},
-		Ordered: s.Ordered, Concurrency: s.Concurrency, MaxFailures: s.MaxFailures, Timeout: int64(s.Timeout / time.Second), WaitOffline: int64(s.WaitOffline / time.Second),
-		CreatedAt: j.CreatedAt.UTC(), StartedAt: timeOf(j.StartedAt), FinishedAt: timeOf(j.FinishedAt), Nodes: j.Counts.Total(), Counts: map[string]int{},
+		Ordered: s.Ordered, Concurrency: s.Concurrency, MaxFailures: s.MaxFailures, Timeout: int64(s.Timeout / time.Second),
+		WaitOffline: int64(s.WaitOffline / time.Second),
+		CreatedAt:   j.CreatedAt.UTC(), StartedAt: timeOf(j.StartedAt), FinishedAt: timeOf(j.FinishedAt), Nodes: j.Counts.Total(), Counts: map[string]int{},
 	}
 	if s.Kind == job.Task {
 		shown.Version = string(s.Task.Version)

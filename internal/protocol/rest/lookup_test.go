@@ -30,7 +30,9 @@ func (hiera) Where(_ context.Context, _ fleet.Certname, requested fleet.Environm
 
 func (hiera) Lookup(_ context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest, q compile.Lookup) (compile.Looked, error) {
 	if q.Keys[0] == "broken" {
-		return compile.Looked{}, &compile.Error{Cause: compile.CauseCode, Message: "no hierarchy (file: /etc/puppetlabs/code/environments/production/hiera.yaml, line: 3)", File: "hiera.yaml", Line: 3}
+		return compile.Looked{}, &compile.Error{
+			Cause: compile.CauseCode, Message: "no hierarchy (file: /etc/puppetlabs/code/environments/production/hiera.yaml, line: 3)", File: "hiera.yaml", Line: 3,
+		}
 	}
 	asked, err := json.Marshal([]any{node, env, version, q})
 	return compile.Looked{Found: true, Value: asked, Logs: []compile.Log{{Level: "warning", Message: "old"}}}, err

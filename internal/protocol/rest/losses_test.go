@@ -46,7 +46,8 @@ func TestHeldCatalogs(t *testing.T) {
 	b.contains(t, "POST", "/environments/production/versions", `{"manifest":{"module_path":["modules"],"files":[]},"origin":"here"}`, http.StatusOK)
 	var status api.CodeStatus
 	check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/environments/production/status", nil).Body.Bytes(), &status))
-	if len(status.Losses) != 2 || !strings.HasPrefix(status.Losses[0], "db-1: catalog given") || !strings.HasPrefix(status.Losses[1], "web-1: catalog held") || status.Warned != 1 {
+	if len(status.Losses) != 2 || !strings.HasPrefix(status.Losses[0], "db-1: catalog given") || !strings.HasPrefix(status.Losses[1], "web-1: catalog held") ||
+		status.Warned != 1 {
 		t.Errorf("the environment's status tells %q, %d warned", status.Losses, status.Warned)
 	}
 	if n := status.NoFacts; n == nil || n.Nodes != 1 || n.Names[0] != "new-1" || status.Untried != nil {

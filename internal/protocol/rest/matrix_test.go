@@ -98,7 +98,10 @@ func (b bench) path(op api.Operation, caller who, own bool, foreign string) stri
 	if user == "" {
 		user = api.Me
 	}
-	return api.Prefix + strings.NewReplacer("{name}", node, "{environment}", env, "{id}", report, "{compilation}", map[bool]string{true: "1", false: "2"}[own], "{user}", user, "{token}", "none", "{role}", "none", "{group}", "none", "{task}", "none", "{type}", "File", "{module}", "lamp", "{action}", "status", "{saved}", "none").Replace(op.Path)
+	return api.Prefix +
+		strings.NewReplacer("{name}", node, "{environment}", env, "{id}", report, "{compilation}", map[bool]string{true: "1", false: "2"}[own], "{user}", user,
+			"{token}", "none", "{role}", "none", "{group}", "none", "{task}", "none", "{type}", "File", "{module}", "lamp", "{action}", "status",
+			"{saved}", "none").Replace(op.Path)
 }
 
 // pastJob is a job that is over, which the caller ordered, or somebody else.

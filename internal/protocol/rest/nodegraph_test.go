@@ -22,7 +22,8 @@ func TestTheGraphOfARedNode(t *testing.T) {
 	for _, box := range g.Boxes {
 		states[box.Name] = box.State
 	}
-	if states["File[/srv/a]"] != "failed" || states["Service[app]"] != "skipped" || states["Group[ops]"] != "skipped" || states["User[ops]"] != "" || len(states) != 7 {
+	if states["File[/srv/a]"] != "failed" || states["Service[app]"] != "skipped" || states["Group[ops]"] != "skipped" ||
+		states["User[ops]"] != "" || len(states) != 7 {
 		t.Errorf("the boxes: %v", states)
 	}
 	var lines []string
@@ -32,7 +33,8 @@ func TestTheGraphOfARedNode(t *testing.T) {
 			t.Errorf("a line of %v", l)
 		}
 	}
-	if want := []string{"File[/srv/a] required-by Service[app]", "Service[app] notifies Exec[warm]"}; !slices.Equal(lines, want) || g.OtherCatalog || g.Show != "failed" {
+	if want := []string{"File[/srv/a] required-by Service[app]", "Service[app] notifies Exec[warm]"}; !slices.Equal(lines, want) ||
+		g.OtherCatalog || g.Show != "failed" {
 		t.Errorf("%q, %+v", lines, g)
 	}
 
@@ -62,7 +64,8 @@ func TestTheGraphOfARedNode(t *testing.T) {
 		Resources: []inventory.Resource{{Type: "Notify", Title: "well"}, {Type: "Stage", Title: "main"}},
 	}))
 	notPictured(t, b, "near=Notify%5Bwell%5D", "Notify[well] neither failed nor was skipped", "--catalog shows the whole catalog")
-	notPictured(t, b, "show=catalog&near=File%5B%2Fsrv%2Fa%5D", "File[/srv/a] was in the last run of db-1, and is not in its newest catalog", "") // it failed there
+	// it failed there
+	notPictured(t, b, "show=catalog&near=File%5B%2Fsrv%2Fa%5D", "File[/srv/a] was in the last run of db-1, and is not in its newest catalog", "")
 	notPictured(t, b, "show=catalog&near=Stage%5Bmain%5D", "Stage[main] is in the catalog of db-1, but not in the picture", "")
 	if g = get[api.ResourceGraph](t, b, "viewer", "/nodes/db-1/graph"); !g.OtherCatalog || len(g.Boxes) != 7 {
 		t.Errorf("with another catalog: %+v", g)

@@ -162,7 +162,8 @@ func TestOrdersAndStatesThatAreNone(t *testing.T) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)
 		}
 	}
-	if got := b.call(admin, http.MethodGet, api.Prefix+"/nodes?order=state&after=7000", nil); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"items":[]`) {
+	if got := b.call(admin, http.MethodGet, api.Prefix+"/nodes?order=state&after=7000", nil); got.Code != http.StatusOK ||
+		!strings.Contains(got.Body.String(), `"items":[]`) {
 		t.Errorf("behind the end: %d %s", got.Code, got.Body)
 	}
 }

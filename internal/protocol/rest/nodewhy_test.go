@@ -79,7 +79,8 @@ func TestWhyANodeIsRed(t *testing.T) {
 	}; !slices.Equal(failed, want) || why.FailedCount != 4 {
 		t.Errorf("failed, %d: %q", why.FailedCount, failed)
 	}
-	if want := []string{"Service[app] < File[/srv/a] site.pp:9", "Exec[warm] < Service[app] :0", "Group[ops] <  :0"}; !slices.Equal(skipped, want) || why.SkippedCount != 3 {
+	if want := []string{"Service[app] < File[/srv/a] site.pp:9", "Exec[warm] < Service[app] :0", "Group[ops] <  :0"}; !slices.Equal(skipped, want) ||
+		why.SkippedCount != 3 {
 		t.Errorf("skipped, %d: %q", why.SkippedCount, skipped)
 	}
 	if why.State != "failed" || why.Report == nil || why.Report.ID != string(red.ID) || why.OtherCatalog || len(why.Log) != 0 || why.CompileError != nil {
@@ -120,7 +121,8 @@ func TestWhyACatalogDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	why := get[api.NodeReasons](t, b, "viewer", "/nodes/web-1/why")
-	if why.State != "failed" || why.CompileError == nil || why.CompileError.Line != 3 || why.LastGood == nil || why.LastGood.ID != b.report || len(why.Failed) != 0 {
+	if why.State != "failed" || why.CompileError == nil || why.CompileError.Line != 3 || why.LastGood == nil ||
+		why.LastGood.ID != b.report || len(why.Failed) != 0 {
 		t.Errorf("%+v", why)
 	}
 }
@@ -131,13 +133,15 @@ func TestWhyNothingIsRed(t *testing.T) {
 	b.seed(t, "db-1", "production")
 	_, _, err := b.known.SaveFacts(t.Context(), inventory.FactSet{Certname: "new-1", Environment: "production", Values: []byte(`{}`)})
 	check(t, err)
-	if why := get[api.NodeReasons](t, b, "viewer", "/nodes/db-1/why"); why.State != "changed" || why.Report == nil || why.LastGood != nil || why.CompileError != nil {
+	if why := get[api.NodeReasons](t, b, "viewer", "/nodes/db-1/why"); why.State != "changed" || why.Report == nil || why.LastGood != nil ||
+		why.CompileError != nil {
 		t.Errorf("a run that was well: %+v", why)
 	}
 	if why := get[api.NodeReasons](t, b, "viewer", "/nodes/new-1/why"); why.State != "none" || why.Report != nil {
 		t.Errorf("a node without a run: %+v", why)
 	}
-	if w := b.call(admin, http.MethodGet, api.Prefix+"/nodes/nobody/why", nil); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "nothing is known of node nobody") {
+	if w := b.call(admin, http.MethodGet, api.Prefix+"/nodes/nobody/why", nil); w.Code != http.StatusNotFound ||
+		!strings.Contains(w.Body.String(), "nothing is known of node nobody") {
 		t.Errorf("a node that is not there: %d %s", w.Code, w.Body)
 	}
 }

@@ -65,7 +65,9 @@ func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codec
 // Status says that one of three nodes fails, one sent no facts, and two have a catalog of the version.
 func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
 	version, err := c.Refresh(ctx, env)
-	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
+	wrong := compile.CodeError{
+		Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"},
+	}
 	return version, compile.CodeStatus{
 		Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong},
 		Unknown: 1, NoFacts: []fleet.Certname{"new-1"}, Of: []fleet.Certname{"db-1", "web-1"},
@@ -120,5 +122,7 @@ func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMe
 
 // asked are the answers to questions that are not about web-1 alone.
 var asked = map[string][]string{
-	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`},
+	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {
+		`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`,
+	},
 }

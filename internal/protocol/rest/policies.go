@@ -68,7 +68,8 @@ func (h *policies) policy(ctx context.Context, name string) (policy.Rule, error)
 		return policy.Rule{}, err
 	}
 	if history[0].Removed {
-		return policy.Rule{}, fault.New(fault.NotFound, "there is no policy %.80q any more: %s removed it; see `tutti policy history %s`", name, history[0].Author, name)
+		return policy.Rule{},
+			fault.New(fault.NotFound, "there is no policy %.80q any more: %s removed it; see `tutti policy history %s`", name, history[0].Author, name)
 	}
 	return history[0], nil
 }

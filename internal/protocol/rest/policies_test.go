@@ -30,7 +30,8 @@ func TestPolicies(t *testing.T) {
 	b := newBench(t)
 	at := "/previews/" + b.somePreview(t, true) + "/policies"
 	b.gets(t, http.MethodGet, "/policies", "", 200, `"items":[]`)
-	b.gets(t, http.MethodPut, "/policies/users", `{"definition":{"effect":"approve","role":"lead","author_may":true,"message":"who is it",`+removals+`,"environments":["production"]}}`, 200,
+	b.gets(t, http.MethodPut, "/policies/users",
+		`{"definition":{"effect":"approve","role":"lead","author_may":true,"message":"who is it",`+removals+`,"environments":["production"]}}`, 200,
 		`"name":"users","version":1,"author":"admin"`, `"effect":"approve","role":"lead","author_may":true`)
 	b.gets(t, http.MethodPut, "/policies/users", `{"definition":{"effect":"deny","message":"no",`+removals+`}}`, 200, `"version":2`)
 	b.gets(t, http.MethodGet, "/policies/users", "", 200, `"version":2`, `"effect":"deny"`)
@@ -42,8 +43,10 @@ func TestPolicies(t *testing.T) {
 	b.gets(t, http.MethodGet, "/policies/users/history", "", 200, `"version":3`, `"version":2`, `"version":1`)
 	b.gets(t, http.MethodGet, "/policies/users", "", 404, "any more: admin removed it")
 
-	b.gets(t, http.MethodPut, "/freezes/weekend", `{"definition":{"weekly":"fri 16:00-mon 06:00","zone":"Europe/Berlin","why":"nobody is there"}}`, 200, `"version":1`)
-	b.gets(t, http.MethodPut, "/freezes/move", `{"definition":{"from":"2020-01-01T00:00:00Z","to":"2999-01-01T00:00:00Z","zone":"UTC","why":"moving"}}`, 200, `"until":"2999-01-01T00:00:00Z"`)
+	b.gets(t, http.MethodPut, "/freezes/weekend", `{"definition":{"weekly":"fri 16:00-mon 06:00","zone":"Europe/Berlin","why":"nobody is there"}}`, 200,
+		`"version":1`)
+	b.gets(t, http.MethodPut, "/freezes/move", `{"definition":{"from":"2020-01-01T00:00:00Z","to":"2999-01-01T00:00:00Z","zone":"UTC","why":"moving"}}`, 200,
+		`"until":"2999-01-01T00:00:00Z"`)
 	b.gets(t, http.MethodDelete, "/freezes/move", "", 200)
 	b.gets(t, http.MethodPost, at, `{"at":"2026-11-21T12:00:00Z"}`, 200, `"frozen":{"until":"2026-11-23T05:00:00Z","why":"nobody is there","freezes":["weekend"]}`)
 	if text := b.gets(t, http.MethodPost, at, `{"at":"2026-11-24T12:00:00Z"}`, 200); strings.Contains(text, "frozen") {

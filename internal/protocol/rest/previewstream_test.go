@@ -39,7 +39,9 @@ func TestTheStreamOfAPreview(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		shares := []preview.Share{{Number: 0, Node: "a", State: preview.Waiting}, {Number: 1, Node: "b", State: preview.Waiting}, {Number: 2, Node: "c", State: preview.Waiting}}
+		shares := []preview.Share{
+			{Number: 0, Node: "a", State: preview.Waiting}, {Number: 1, Node: "b", State: preview.Waiting}, {Number: 2, Node: "c", State: preview.Waiting},
+		}
 		p, err := b.preview.CreatePreview(t.Context(), preview.Preview{Environment: "production", State: preview.Compiling, Counts: preview.Count(shares)}, shares)
 		check(t, err)
 		settle := func(from, to int) {

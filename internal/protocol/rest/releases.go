@@ -355,8 +355,8 @@ func releaseOf(r release.Release) api.Release {
 	shown := api.Release{
 		ID: number(r.ID), Kind: string(r.Kind), Preview: number(r.Preview), RollsBack: number(r.Of), Environment: string(r.Environment), Version: string(r.Version),
 		Description: r.Description, Author: r.Author, State: string(r.State), Hold: string(r.Hold), Until: timeOf(r.Until), Reason: r.Reason, Wave: r.Wave,
-		Waves: []api.ReleaseWave{}, Nodes: r.Counts.Total(), Counts: countsOf(r.Counts), Failures: r.Counts.Failures(), Digest: string(r.Digest), Revision: r.Revision,
-		CreatedAt: r.CreatedAt.UTC(), StartedAt: timeOf(r.StartedAt), EndedAt: timeOf(r.EndedAt),
+		Waves: []api.ReleaseWave{}, Nodes: r.Counts.Total(), Counts: countsOf(r.Counts), Failures: r.Counts.Failures(),
+		Digest: string(r.Digest), Revision: r.Revision, CreatedAt: r.CreatedAt.UTC(), StartedAt: timeOf(r.StartedAt), EndedAt: timeOf(r.EndedAt),
 		Options: api.ReleaseOptions{
 			MaxFailures: r.MaxFailures, Promote: string(r.Promotion), Soak: int64(r.Soak / time.Second), NoopFirst: r.NoopFirst, Concurrency: r.Concurrency,
 			Timeout: int64(r.Timeout / time.Second), WaitOffline: int64(r.WaitOffline / time.Second), ApproveBy: r.ApproveBy,
@@ -386,7 +386,7 @@ func countsOf(counts release.Counts) map[string]int {
 
 func releaseTargetOf(t release.Target) api.ReleaseTarget {
 	return api.ReleaseTarget{
-		Name: string(t.Node), Wave: t.Wave, State: string(t.State), Reason: t.Reason, Catalog: string(t.Catalog.Digest), Base: string(t.Base), Generation: t.Generation,
-		Report: t.Report, Revision: t.Revision,
+		Name: string(t.Node), Wave: t.Wave, State: string(t.State), Reason: t.Reason, Catalog: string(t.Catalog.Digest), Base: string(t.Base),
+		Generation: t.Generation, Report: t.Report, Revision: t.Revision,
 	}
 }

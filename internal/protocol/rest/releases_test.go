@@ -34,7 +34,8 @@ func (twoNodes) Difference(context.Context, []release.Target) (api.FleetDifferen
 func (b bench) someRelease(t *testing.T, own bool) string {
 	t.Helper()
 	env := map[bool]fleet.Environment{true: "production", false: "other"}[own]
-	r, err := b.stored.CreateRelease(t.Context(), release.Release{Kind: release.Forward, Preview: 1, Environment: env, State: release.Running, Author: "ann"}, nil, nil)
+	r, err := b.stored.CreateRelease(t.Context(), release.Release{Kind: release.Forward, Preview: 1, Environment: env, State: release.Running, Author: "ann"}, nil,
+		nil)
 	check(t, err)
 	return fmt.Sprint(r.ID)
 }

@@ -151,7 +151,8 @@ func TestAHeaderFromAnybodyElseIsRefused(t *testing.T) {
 					t.Errorf("%q: it is taken for one of %s", head, got)
 				}
 			}
-			if !strings.Contains(said.String(), "a PROXY header came from an address that proxy_protocol_from does not name") || !strings.Contains(said.String(), "remote=127.0.0.1:") {
+			if !strings.Contains(said.String(), "a PROXY header came from an address that proxy_protocol_from does not name") ||
+				!strings.Contains(said.String(), "remote=127.0.0.1:") {
 				t.Errorf("the log says %q", said)
 			}
 			if _, got, err := h.introduced(t, ""); err != nil || !strings.HasPrefix(got, "127.0.0.1:") {

@@ -24,7 +24,8 @@ func TestRefusedHandshakesAreTold(t *testing.T) {
 		return out.String()
 	}
 	const from = "http: TLS handshake error from [::1]:4711: "
-	const expired = from + "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-26T12:00:00Z is after 2026-11-25T12:00:00Z"
+	const expired = from +
+		"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-26T12:00:00Z is after 2026-11-25T12:00:00Z"
 	for text, want := range map[string]string{
 		expired: "its certificate has expired",
 		strings.Replace(expired, "is after", "is before", 1):                                              "is not valid yet",

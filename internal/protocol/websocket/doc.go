@@ -26,8 +26,8 @@
 // # Limits
 //
 // A message may have MaxMessageBytes (close 1009), unfinished messages of all connections together
-// PartialBytes (close 1013). Large messages are read a few at a time (large.go): their senders wait. A connection that sends no whole frame for IdleTimeout goes (1001); a
-// ping is enough, and is answered. A write that makes no progress for WriteTimeout ends its connection.
+// PartialBytes (close 1013). Large messages are read a few at a time (large.go): their senders wait. A connection that sends no whole frame for IdleTimeout
+// goes (1001); a ping is enough, and is answered. A write that makes no progress for WriteTimeout ends its connection.
 //
 // # Errors
 //

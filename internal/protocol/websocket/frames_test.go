@@ -120,10 +120,26 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 		room   int
 		want   broker.Farewell
 	}{
-		"in one frame":    {[][]byte{frameOf(ws.OpText, true, strings.Repeat("x", 101))}, 1000, broker.Farewell{Code: 1009, Reason: "Text message size [101] exceeds maximum size [100]"}},
-		"announced":       {[][]byte{{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4}}, 1000, broker.Farewell{Code: 1009, Reason: "Binary message size [9223372036854775807] exceeds maximum size [100]"}},
-		"in fragments":    {[][]byte{frameOf(ws.OpBinary, false, strings.Repeat("x", 60)), frameOf(ws.OpContinuation, true, strings.Repeat("x", 60))}, 1000, broker.Farewell{Code: 1009, Reason: "Binary message size [120] exceeds maximum size [100]"}},
-		"for all of them": {[][]byte{frameOf(ws.OpText, false, strings.Repeat("x", 60))}, 50, broker.Farewell{Code: 1013, Reason: "Too many large messages are on their way; try again later."}},
+		"in one frame": {
+			[][]byte{frameOf(ws.OpText, true, strings.Repeat("x", 101))}, 1000, broker.Farewell{
+				Code: 1009, Reason: "Text message size [101] exceeds maximum size [100]",
+			},
+		},
+		"announced": {
+			[][]byte{{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4}}, 1000, broker.Farewell{
+				Code: 1009, Reason: "Binary message size [9223372036854775807] exceeds maximum size [100]",
+			},
+		},
+		"in fragments": {
+			[][]byte{frameOf(ws.OpBinary, false, strings.Repeat("x", 60)), frameOf(ws.OpContinuation, true, strings.Repeat("x", 60))}, 1000, broker.Farewell{
+				Code: 1009, Reason: "Binary message size [120] exceeds maximum size [100]",
+			},
+		},
+		"for all of them": {
+			[][]byte{frameOf(ws.OpText, false, strings.Repeat("x", 60))}, 50, broker.Farewell{
+				Code: 1013, Reason: "Too many large messages are on their way; try again later.",
+			},
+		},
 	} {
 		h := listen(100, c.room)
 		for _, frame := range c.stream {

@@ -133,11 +133,15 @@ func TestRequestsThatAreNoWebsockets(t *testing.T) {
 			http2  bool
 			status int
 		}{
-			"a page":               {"/pcp2/agent", nil, false, 426},
-			"another path":         {"/pcpx/agent", nil, false, 404},
-			"a third version":      {"/pcp3", nil, false, 404},
-			"HTTP/2":               {"/pcp2/agent", nil, true, 505},
-			"an old websocket":     {"/pcp2/agent", http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Key": {"AQIDBAUGBwgJCgsMDQ4PEA=="}, "Sec-Websocket-Version": {"8"}}, false, 426},
+			"a page":          {"/pcp2/agent", nil, false, 426},
+			"another path":    {"/pcpx/agent", nil, false, 404},
+			"a third version": {"/pcp3", nil, false, 404},
+			"HTTP/2":          {"/pcp2/agent", nil, true, 505},
+			"an old websocket": {
+				"/pcp2/agent", http.Header{
+					"Upgrade": {"websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Key": {"AQIDBAUGBwgJCgsMDQ4PEA=="}, "Sec-Websocket-Version": {"8"},
+				}, false, 426,
+			},
 			"a websocket, no key":  {"/pcp2/agent", http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Version": {"13"}}, false, 400},
 			"a half-hearted wish":  {"/pcp2/agent", http.Header{"Upgrade": {"websocket"}}, false, 400},
 			"another wish than it": {"/pcp2/agent", http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}}, false, 426},
@@ -171,12 +175,24 @@ func TestFramesAreBoundedAndChecked(t *testing.T) {
 			sent []byte
 			want broker.Farewell
 		}{
-			"oversized text":   {"/pcp2", frame(gobwas.OpText, true, make([]byte, 300_000)), broker.Farewell{Code: 1009, Reason: "Text message size [300000] exceeds maximum size [100000]"}},
-			"oversized binary": {"/pcp", frame(gobwas.OpBinary, true, make([]byte, 100_001)), broker.Farewell{Code: 1009, Reason: "Binary message size [100001] exceeds maximum size [100000]"}},
-			"unmasked":         {"/pcp2", gobwas.MustCompileFrame(gobwas.NewTextFrame([]byte("{}"))), broker.Farewell{Code: 1002, Reason: "Websocket protocol: frames from client to server must be masked."}},
-			"unknown kind":     {"/pcp2", frame(3, true, nil), broker.Farewell{Code: 1002, Reason: "Websocket protocol: use of reserved op code."}},
-			"bad close":        {"/pcp2", frame(gobwas.OpClose, true, []byte{1}), broker.Farewell{Code: 1002, Reason: "Websocket protocol: a close frame of the wrong shape."}},
-			"good close":       {"/pcp2", frame(gobwas.OpClose, true, gobwas.NewCloseFrameBody(1001, "bye")), broker.Farewell{Code: 1001, Reason: "bye"}},
+			"oversized text": {
+				"/pcp2", frame(gobwas.OpText, true, make([]byte, 300_000)), broker.Farewell{Code: 1009, Reason: "Text message size [300000] exceeds maximum size [100000]"},
+			},
+			"oversized binary": {
+				"/pcp", frame(gobwas.OpBinary, true, make([]byte, 100_001)), broker.Farewell{
+					Code: 1009, Reason: "Binary message size [100001] exceeds maximum size [100000]",
+				},
+			},
+			"unmasked": {
+				"/pcp2", gobwas.MustCompileFrame(gobwas.NewTextFrame([]byte("{}"))), broker.Farewell{
+					Code: 1002, Reason: "Websocket protocol: frames from client to server must be masked.",
+				},
+			},
+			"unknown kind": {"/pcp2", frame(3, true, nil), broker.Farewell{Code: 1002, Reason: "Websocket protocol: use of reserved op code."}},
+			"bad close": {
+				"/pcp2", frame(gobwas.OpClose, true, []byte{1}), broker.Farewell{Code: 1002, Reason: "Websocket protocol: a close frame of the wrong shape."},
+			},
+			"good close": {"/pcp2", frame(gobwas.OpClose, true, gobwas.NewCloseFrameBody(1001, "bye")), broker.Farewell{Code: 1001, Reason: "bye"}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c1 := h.dial(t, c.path, cert)

@@ -60,15 +60,23 @@ func isKind(t *testing.T, what string, err error, kind fault.Kind) {
 func sample() (release.Release, []release.Target) {
 	budget := 3
 	r := release.Release{
-		Kind: release.Forward, Preview: 7, Environment: "production", Version: fleet.DigestOf([]byte("v")), Description: "tls", Author: "ann", AuthorKind: fleet.UserActor,
-		Options: release.Options{MaxFailures: &budget, Promotion: release.Soaked, Soak: time.Hour, NoopFirst: true, Concurrency: 4, Timeout: time.Minute, WaitOffline: time.Second, ApproveBy: "lead"},
-		State:   release.Running, Waves: []release.Wave{{Number: 1, Size: "1", Nodes: 1, Phase: release.NotBegun, Round: 1}, {Number: 2, Size: "rest", Nodes: 1, Phase: release.NotBegun, Round: 1}},
+		Kind: release.Forward, Preview: 7, Environment: "production", Version: fleet.DigestOf([]byte("v")), Description: "tls", Author: "ann",
+		AuthorKind: fleet.UserActor,
+		Options: release.Options{
+			MaxFailures: &budget, Promotion: release.Soaked, Soak: time.Hour, NoopFirst: true, Concurrency: 4, Timeout: time.Minute,
+			WaitOffline: time.Second, ApproveBy: "lead",
+		},
+		State: release.Running, Waves: []release.Wave{
+			{Number: 1, Size: "1", Nodes: 1, Phase: release.NotBegun, Round: 1}, {Number: 2, Size: "rest", Nodes: 1, Phase: release.NotBegun, Round: 1},
+		},
 		Needs: []release.Need{{Role: "lead", Rule: "r", Message: "m", AuthorMay: true}}, Digest: fleet.DigestOf([]byte("d")), CreatedAt: start,
 	}
 	target := func(number, wave int, node fleet.Certname) release.Target {
 		return release.Target{
 			Number: number, Node: node, Wave: wave, Round: 1, Base: fleet.DigestOf([]byte("base")), State: release.Waiting,
-			Catalog: deliver.Catalog{Digest: fleet.DigestOf([]byte(node)), Environment: "production", Version: r.Version, UUID: "u-" + string(node), Compilation: 9, CompiledAt: start},
+			Catalog: deliver.Catalog{
+				Digest: fleet.DigestOf([]byte(node)), Environment: "production", Version: r.Version, UUID: "u-" + string(node), Compilation: 9, CompiledAt: start,
+			},
 		}
 	}
 	refused := release.Target{Number: 3, Node: "c", Round: 1, State: release.Refused, Reason: "it is pinned"}
@@ -109,12 +117,17 @@ func steps(t *testing.T, s release.Store) {
 	budget := 9
 	next.State, next.Hold, next.Until, next.Reason, next.Kill, next.MaxFailures = release.Paused, release.Frozen, start.Add(time.Hour), "why", true, &budget
 	next.Wave, next.StartedAt, next.Needs = 1, start.Add(time.Minute), nil
-	next.Waves = []release.Wave{{Number: 1, Size: "1", Nodes: 1, Phase: release.Applying, Round: 2, Rehearse: 4, Job: 5, Jobs: []int64{3}, Promoted: true, StartedAt: start, EndedAt: start}, r.Waves[1]}
+	next.Waves = []release.Wave{
+		{Number: 1, Size: "1", Nodes: 1, Phase: release.Applying, Round: 2, Rehearse: 4, Job: 5, Jobs: []int64{3}, Promoted: true, StartedAt: start, EndedAt: start},
+		r.Waves[1],
+	}
 	next.Author, next.Digest, next.Concurrency, next.Preview = "somebody else", "", 0, 1 // never change
 	moved := targets[0]
 	moved.State, moved.Reason, moved.Generation, moved.Report, moved.RunEnded, moved.RunChanged, moved.Round = release.AtWork, "r", 8, "tx", start, true, 2
 	moved.Wave, moved.Base, moved.Catalog = 5, "", deliver.Catalog{} // never change
-	got := must[release.Release](t)(s.SaveRelease(t.Context(), release.Change{Base: 1, Release: next, Targets: []release.Target{moved}, Entries: []release.Entry{{At: start, Text: "e"}}}))
+	got := must[release.Release](t)(s.SaveRelease(t.Context(), release.Change{
+		Base: 1, Release: next, Targets: []release.Target{moved}, Entries: []release.Entry{{At: start, Text: "e"}},
+	}))
 	want := next
 	want.Author, want.Digest, want.Concurrency, want.Preview, want.Revision, want.Needs = "ann", r.Digest, 4, 7, 2, got.Needs
 	want.Counts = release.Counts{release.AtWork: 1, release.Waiting: 1, release.Refused: 1}

@@ -324,7 +324,9 @@ func (w *World) Order(_ context.Context, o release.RunOrder) (id int64, err erro
 				return err
 			}
 		}
-		w.jobs = append(w.jobs, &worldJob{order: o, looks: map[fleet.Certname]int{}, results: map[fleet.Certname]release.Result{}, changed: map[fleet.Certname]int64{}})
+		w.jobs = append(w.jobs, &worldJob{
+			order: o, looks: map[fleet.Certname]int{}, results: map[fleet.Certname]release.Result{}, changed: map[fleet.Certname]int64{},
+		})
 		id = int64(len(w.jobs))
 		return nil
 	})

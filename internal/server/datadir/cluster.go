@@ -110,6 +110,7 @@ func (d *Dir) ShareSeal(ctx context.Context, secrets Secrets) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "%s (fingerprint %s) is not the key that the servers of this database share (fingerprint %s): give this server an empty data "+
-		"directory, or a database of its own", d.Join(SealFile), mine.Fingerprint(), shared.Fingerprint())
+	return fault.New(fault.Conflict,
+		"%s (fingerprint %s) is not the key that the servers of this database share (fingerprint %s): give this server an empty data "+
+			"directory, or a database of its own", d.Join(SealFile), mine.Fingerprint(), shared.Fingerprint())
 }

@@ -42,7 +42,8 @@ func (d *Dir) Seal() (Seal, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(content)))
 	if err != nil || len(key) != 32 {
-		return Seal{}, fault.New(fault.Invalid, "%s is not 64 hexadecimal digits; bring it back from a backup, or remove it: then secrets of open jobs are lost", d.Join(SealFile))
+		return Seal{},
+			fault.New(fault.Invalid, "%s is not 64 hexadecimal digits; bring it back from a backup, or remove it: then secrets of open jobs are lost", d.Join(SealFile))
 	}
 	return newSeal(key, jobSecrets)
 }

@@ -22,8 +22,9 @@ func natsCheck(c settings.Config) []checkup.Finding {
 		return []checkup.Finding{checkup.Failed(check, err, "see docs/many-servers.md; a server starts without NATS, too, and hears of others by the database")}
 	case !found.Enough():
 		return []checkup.Finding{{
-			Check: check, State: checkup.Warning, Found: fmt.Sprintf("%s takes messages of %d bytes, and servers send up to %d", found.Place, found.MaxPayload, bus.MaxBytes),
-			Mend: "max_payload: 1MB in NATS' configuration",
+			Check: check, State: checkup.Warning,
+			Found: fmt.Sprintf("%s takes messages of %d bytes, and servers send up to %d", found.Place, found.MaxPayload, bus.MaxBytes),
+			Mend:  "max_payload: 1MB in NATS' configuration",
 		}}
 	case !config.Encrypted():
 		return []checkup.Finding{{

@@ -91,7 +91,8 @@ func dataCheck(path string) checkup.Finding {
 	if errors.Is(err, os.ErrNotExist) {
 		above := existing(path)
 		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
-			return checkup.Failed(check, datadir.Unusable(path, err), fmt.Sprintf("install -d -m 700 -o %s %s, or name another directory with --data", userName(os.Geteuid()), path))
+			return checkup.Failed(check, datadir.Unusable(path, err),
+				fmt.Sprintf("install -d -m 700 -o %s %s, or name another directory with --data", userName(os.Geteuid()), path))
 		}
 		return checkup.Goodf(check, "%s is not there yet: the first start makes it", path)
 	}
@@ -107,13 +108,15 @@ func dataCheck(path string) checkup.Finding {
 		return f
 	}
 	if err := unix.Access(path, unix.W_OK|unix.X_OK); err != nil {
-		return checkup.Failed(check, datadir.Unusable(path, err), fmt.Sprintf("chown -R %s %s, if nobody else's server uses it; or name another with --data", userName(os.Geteuid()), path))
+		return checkup.Failed(check, datadir.Unusable(path, err),
+			fmt.Sprintf("chown -R %s %s, if nobody else's server uses it; or name another with --data", userName(os.Geteuid()), path))
 	}
 	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() { //nolint:forcetypeassert // files of this system have it
 		return checkup.Finding{
 			Check: check, State: checkup.Warning,
-			Found: fmt.Sprintf("%s belongs to %s, and this is %s: a server of one leaves files that a server of the other cannot use", path, userName(owner), userName(os.Geteuid())),
-			Mend:  fmt.Sprintf("run the server as %s, or: chown -R %s %s", userName(owner), userName(os.Geteuid()), path),
+			Found: fmt.Sprintf("%s belongs to %s, and this is %s: a server of one leaves files that a server of the other cannot use", path, userName(owner),
+				userName(os.Geteuid())),
+			Mend: fmt.Sprintf("run the server as %s, or: chown -R %s %s", userName(owner), userName(os.Geteuid()), path),
 		}
 	}
 	if holder := holderOf(path); holder != "" {
@@ -346,7 +349,8 @@ func nameCheck(ctx context.Context, c settings.Config) checkup.Finding {
 			Mend:  fmt.Sprintf("add %s to DNS (or /etc/hosts), or give the name that agents use with --dns-alt-names", host),
 		}
 	}
-	if puppet, err := net.DefaultResolver.LookupHost(ctx, "puppet"); err == nil && !slices.Contains(names, "puppet") && len(common(puppet, append(found, ownAddresses()...))) > 0 {
+	if puppet, err := net.DefaultResolver.LookupHost(ctx, "puppet"); err == nil && !slices.Contains(names, "puppet") &&
+		len(common(puppet, append(found, ownAddresses()...))) > 0 {
 		return checkup.Finding{
 			Check: check, State: checkup.Warning, Found: "agents that are told nothing ask for puppet, which is this host; its certificate is for " + listed,
 			Mend: "--dns-alt-names puppet, or dns_alt_names: [puppet] in the configuration file",

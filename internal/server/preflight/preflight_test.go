@@ -63,20 +63,40 @@ func TestPreflight(t *testing.T) {
 		found  string
 		mend   string
 	}{
-		"no directory yet":      {func(c *settings.Config) { c.Data = filepath.Join(dir, "none", "yet") }, "data", checkup.Good, "is not there yet", ""},
-		"others can read it":    {func(c *settings.Config) { c.Data = filepath.Join(dir, "open") }, "data", checkup.Broken, "mode 0755, so others can read its keys", "chmod 700 " + filepath.Join(dir, "open")},
-		"a file":                {func(c *settings.Config) { c.Data = filepath.Join(dir, "file") }, "data", checkup.Broken, "is not a directory", "--data"},
-		"a server runs":         {func(c *settings.Config) { c.Data = filepath.Join(dir, "held") }, "data", checkup.Good, "is used by the server that runs (process " + strconv.Itoa(os.Getpid()) + ")", ""},
-		"its port, too":         {func(c *settings.Config) { c.Data, c.Listen = filepath.Join(dir, "held"), socket.Addr().String() }, "port", checkup.Good, "is used by the server that runs", ""},
-		"a port that is used":   {func(c *settings.Config) { c.Listen = socket.Addr().String() }, "port", checkup.Broken, process, "stop it, or give another with --listen"},
-		"the other port":        {func(c *settings.Config) { c.BrokerListen = socket.Addr().String() }, "broker port", checkup.Broken, process, "--broker-listen"},
-		"the port of RBAC":      {func(c *settings.Config) { c.RBACListen = socket.Addr().String() }, "RBAC port", checkup.Broken, process, "--rbac-listen"},
-		"an address of others":  {func(c *settings.Config) { c.Listen = "192.0.2.1:0" }, "port", checkup.Broken, "this machine does not have the address", "ip addr"},
-		"no Ruby":               {func(c *settings.Config) { c.Ruby = "/nowhere/ruby" }, "engine ruby", checkup.Broken, "there is no Ruby at /nowhere/ruby", "apt-get install puppet-agent"},
-		"a Ruby without Puppet": {func(c *settings.Config) { c.Ruby = "/bin/false" }, "engine ruby", checkup.Broken, "does not say which Puppet it has", "apt-get install puppet-agent"},
-		"another engine":        {func(c *settings.Config) { c.Engines = []string{"new:/nowhere/ruby"} }, "engine new", checkup.Warning, "there is no Ruby", "take it out of engines"},
-		"files":                 {func(c *settings.Config) { c.MaxConnections = 1 << 40 }, "open files", checkup.Warning, "too few for max_connections", "LimitNOFILE=" + strconv.Itoa(1<<40+1024)},
-		"a name of its own":     {func(c *settings.Config) { c.DNSAltNames = []string{"tutti.example.test"} }, "names", "", "tutti.example.test", ""},
+		"no directory yet": {func(c *settings.Config) { c.Data = filepath.Join(dir, "none", "yet") }, "data", checkup.Good, "is not there yet", ""},
+		"others can read it": {
+			func(c *settings.Config) { c.Data = filepath.Join(dir, "open") }, "data", checkup.Broken, "mode 0755, so others can read its keys",
+			"chmod 700 " + filepath.Join(dir, "open"),
+		},
+		"a file": {func(c *settings.Config) { c.Data = filepath.Join(dir, "file") }, "data", checkup.Broken, "is not a directory", "--data"},
+		"a server runs": {
+			func(c *settings.Config) { c.Data = filepath.Join(dir, "held") }, "data", checkup.Good,
+			"is used by the server that runs (process " + strconv.Itoa(os.Getpid()) + ")", "",
+		},
+		"its port, too": {
+			func(c *settings.Config) { c.Data, c.Listen = filepath.Join(dir, "held"), socket.Addr().String() }, "port", checkup.Good,
+			"is used by the server that runs", "",
+		},
+		"a port that is used": {
+			func(c *settings.Config) { c.Listen = socket.Addr().String() }, "port", checkup.Broken, process, "stop it, or give another with --listen",
+		},
+		"the other port":       {func(c *settings.Config) { c.BrokerListen = socket.Addr().String() }, "broker port", checkup.Broken, process, "--broker-listen"},
+		"the port of RBAC":     {func(c *settings.Config) { c.RBACListen = socket.Addr().String() }, "RBAC port", checkup.Broken, process, "--rbac-listen"},
+		"an address of others": {func(c *settings.Config) { c.Listen = "192.0.2.1:0" }, "port", checkup.Broken, "this machine does not have the address", "ip addr"},
+		"no Ruby": {
+			func(c *settings.Config) { c.Ruby = "/nowhere/ruby" }, "engine ruby", checkup.Broken, "there is no Ruby at /nowhere/ruby", "apt-get install puppet-agent",
+		},
+		"a Ruby without Puppet": {
+			func(c *settings.Config) { c.Ruby = "/bin/false" }, "engine ruby", checkup.Broken, "does not say which Puppet it has", "apt-get install puppet-agent",
+		},
+		"another engine": {
+			func(c *settings.Config) { c.Engines = []string{"new:/nowhere/ruby"} }, "engine new", checkup.Warning, "there is no Ruby", "take it out of engines",
+		},
+		"files": {
+			func(c *settings.Config) { c.MaxConnections = 1 << 40 }, "open files", checkup.Warning, "too few for max_connections",
+			"LimitNOFILE=" + strconv.Itoa(1<<40+1024),
+		},
+		"a name of its own": {func(c *settings.Config) { c.DNSAltNames = []string{"tutti.example.test"} }, "names", "", "tutti.example.test", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,9 @@ import (
 // Whether an upgrade can be done while servers run follows from the kinds of its migrations.
 func TestWhoMayGoOnDuringAnUpgrade(t *testing.T) {
 	t.Parallel()
-	expand, migrate := sql.Migration{Number: 61, Name: "more", Kind: sql.Expand, Why: "nobody looks."}, sql.Migration{Number: 62, Name: "filled", Kind: sql.Migrate, Why: "both read it."}
+	expand, migrate := sql.Migration{
+		Number: 61, Name: "more", Kind: sql.Expand, Why: "nobody looks.",
+	}, sql.Migration{Number: 62, Name: "filled", Kind: sql.Migrate, Why: "both read it."}
 	contract := sql.Migration{Number: 63, Name: "less", Kind: sql.Contract, Why: "the column goes."}
 	running := []sql.Neighbour{{ID: "pup-1/1", Version: "v1.0.0", Schema: 60}, {ID: "pup-2/2"}}
 	shared, alone := settings.Default(), settings.Default()
@@ -25,11 +27,19 @@ func TestWhoMayGoOnDuringAnUpgrade(t *testing.T) {
 		state   checkup.Verdict
 		says    string
 	}{
-		"expanded beside two":   {sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand, migrate}, Running: running}, shared, "", checkup.Good, "pup-1/1 (tutti v1.0.0), pup-2/2 (tutti of an unknown version)"},
-		"contracted beside two": {sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand, contract}, Running: running}, shared, "", checkup.Broken, "could not work with what this version changes: pup-1/1"},
-		"contracted alone":      {sql.Upgrade{Schema: 60, Pending: []sql.Migration{contract}}, shared, "", checkup.Good, "none uses these records now"},
-		"the same schema":       {sql.Upgrade{Schema: 60, Running: running}, shared, "", checkup.Good, "one by one"},
-		"SQLite that is used":   {sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand}}, alone, "4711", checkup.Warning, "process 4711 uses these records"},
+		"expanded beside two": {
+			sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand, migrate}, Running: running},
+			shared, "", checkup.Good,
+			"pup-1/1 (tutti v1.0.0), pup-2/2 (tutti of an unknown version)",
+		},
+		"contracted beside two": {
+			sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand, contract}, Running: running},
+			shared, "", checkup.Broken,
+			"could not work with what this version changes: pup-1/1",
+		},
+		"contracted alone":    {sql.Upgrade{Schema: 60, Pending: []sql.Migration{contract}}, shared, "", checkup.Good, "none uses these records now"},
+		"the same schema":     {sql.Upgrade{Schema: 60, Running: running}, shared, "", checkup.Good, "one by one"},
+		"SQLite that is used": {sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand}}, alone, "4711", checkup.Warning, "process 4711 uses these records"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

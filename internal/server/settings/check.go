@@ -107,7 +107,8 @@ func (c Config) Check() error {
 
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
-		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "near_queue_bytes": c.NearQueueBytes,
+		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes,
+		"near_queue_bytes":         c.NearQueueBytes,
 		"max_report_bytes":         c.MaxReportBytes,
 		"blobs_cache_bytes":        c.BlobsCacheBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
@@ -147,7 +148,8 @@ func (c Config) checkNumbers() error {
 		}
 	}
 	if c.ReportDetailRetention >= c.ReportRetention {
-		return Bad("report_detail_retention", "%s is no shorter than report_retention, %s: nothing would ever be kept in short; 0 says so", c.ReportDetailRetention, c.ReportRetention)
+		return Bad("report_detail_retention", "%s is no shorter than report_retention, %s: nothing would ever be kept in short; 0 says so",
+			c.ReportDetailRetention, c.ReportRetention)
 	}
 	for key, value := range map[string]int64{
 		"backup_files_per_node": int64(c.BackupFilesNode), "backup_bytes_per_node": c.BackupBytesNode, "facts_per_minute": int64(c.FactsPerMinute),

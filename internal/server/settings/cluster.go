@@ -45,7 +45,8 @@ func (c Config) checkCluster() error {
 	case c.Cluster && c.Database == "":
 		return Bad("cluster", "SQLite has one server; for several, keep records in PostgreSQL (database: postgres://USER@HOST/NAME): see docs/many-servers.md")
 	case c.Cluster && !c.BlobsElsewhere():
-		return Bad("cluster", "content in the data directory is one server's; for several, keep it in an S3 store (blobs: s3://BUCKET/PREFIX): see docs/many-servers.md")
+		return Bad("cluster",
+			"content in the data directory is one server's; for several, keep it in an S3 store (blobs: s3://BUCKET/PREFIX): see docs/many-servers.md")
 	}
 	return c.checkNear()
 }

@@ -31,7 +31,9 @@ func TestEnginesAreTakenFromSettingsAndTheMachine(t *testing.T) {
 		"gems": {func(c *Config) {
 			c.Engines, c.EngineGems = []string{"p8:/opt/p8/bin/ruby"}, []string{"p8:/opt/gems", "p8:/srv/gems"}
 		}, []ruby.Engine{}, []ruby.Engine{withGems}},
-		"another system Ruby": {func(c *Config) { c.Engines = []string{"system:/opt/p8/bin/ruby"} }, []ruby.Engine{system}, []ruby.Engine{{Name: "system", Ruby: "/opt/p8/bin/ruby"}}},
+		"another system Ruby": {
+			func(c *Config) { c.Engines = []string{"system:/opt/p8/bin/ruby"} }, []ruby.Engine{system}, []ruby.Engine{{Name: "system", Ruby: "/opt/p8/bin/ruby"}},
+		},
 	} {
 		c := Default()
 		tt.change(&c)

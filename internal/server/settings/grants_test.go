@@ -100,7 +100,9 @@ func TestWrongGrants(t *testing.T) {
 // FuzzGrants reads settings of what code may reach: whatever they say, nothing of the server's own is granted, and what is
 // granted can be given to a process.
 func FuzzGrants(f *testing.F) {
-	for _, entry := range []string{"production:/etc/x", "/etc/x", ":/etc/x", "KEY=a:b", "production:KEY=a=b", "HOME=x", "a:8140", "443", "KEY=\x00", "/../x", "/data"} {
+	for _, entry := range []string{
+		"production:/etc/x", "/etc/x", ":/etc/x", "KEY=a:b", "production:KEY=a=b", "HOME=x", "a:8140", "443", "KEY=\x00", "/../x", "/data",
+	} {
 		f.Add(entry)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {

@@ -25,8 +25,12 @@ func (d *demo) order(ctx context.Context) error {
 			"command", "run", "uname; whoami", "--where",
 			"facts.simulated = true", "--yes", "--quiet",
 		}},
-		{"Ask all nodes how a service is, at once: nodes that say the same are told together", []string{"action", "run", "service", "status", "service=puppet", "--all"}},
-		{"Look at a resource of both real nodes as it is now, with Puppet's own eyes", []string{"action", "run", "resource", "find", "type=user", "title=root", "--targets", both}},
+		{"Ask all nodes how a service is, at once: nodes that say the same are told together", []string{
+			"action", "run", "service", "status", "service=puppet", "--all",
+		}},
+		{"Look at a resource of both real nodes as it is now, with Puppet's own eyes", []string{
+			"action", "run", "resource", "find", "type=user", "title=root", "--targets", both,
+		}},
 		{"What the server knows of jobs", []string{"job", "list"}},
 	} {
 		if d.stage.Nodes == 0 && strings.Contains(step.title, "simulated") {

@@ -79,7 +79,9 @@ func (d *demo) bad(ctx context.Context) error {
 		return fmt.Errorf("a release with nodes that fail does not end with exit code %d: %w", someFailed, errors.Join(err, errNotStopped))
 	}
 	d.stage.title("Which nodes failed, and who was never touched; nothing more of it shall begin")
-	for _, args := range [][]string{{"release", "nodes", "2", "--state", "failed"}, {"release", "show", "2"}, {"release", "abort", "2", "--why", "web servers cannot take it"}} {
+	for _, args := range [][]string{
+		{"release", "nodes", "2", "--state", "failed"}, {"release", "show", "2"}, {"release", "abort", "2", "--why", "web servers cannot take it"},
+	} {
 		if err := d.stage.tutti(ctx, args...); err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ const (
 // leftOut is what of a data directory is not copied as files: what is made again, what
 // belongs to a process, and what is backed up in its own way.
 var leftOut = map[string]bool{
-	"lock": true, "address": true, "server-id": true, blobsDir: true, "blobcache": true, "trees": true, "ruby": true, "repositories": true, "worktrees": true, "r10k": true,
-	MarkerFile: true, "lost+found": true,
+	"lock": true, "address": true, "server-id": true, blobsDir: true, "blobcache": true, "trees": true, "ruby": true, "repositories": true,
+	"worktrees": true, "r10k": true, MarkerFile: true, "lost+found": true,
 }
 
 // isLeftOut also knows the database with its log, its lock and copies, and files that are being

@@ -65,7 +65,8 @@ func (r *Reader) stay(every time.Duration) {
 		case err == nil && time.Since(said) < readerLasts:
 			said = at
 		case time.Since(said) >= readerLasts && r.ctx.Err() == nil:
-			err = fault.Wrap(fault.Unavailable, err, "the store %s could not be told for a minute that it is read: content may have been removed meanwhile, begin again", r.bucket.config.Place)
+			err = fault.Wrap(fault.Unavailable, err, "the store %s could not be told for a minute that it is read: content may have been removed meanwhile, begin again",
+				r.bucket.config.Place)
 			r.lost.Store(&err)
 			return
 		}

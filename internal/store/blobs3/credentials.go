@@ -34,7 +34,9 @@ func (k *keys) Retrieve() (credentials.Value, error) {
 			SignerType: credentials.SignatureV4,
 		}
 		if v.AccessKeyID == "" || v.SecretAccessKey == "" {
-			return v, fault.New(fault.Unavailable, "there are no credentials for the S3 store: name a file with blobs_credentials, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+			return v,
+				fault.New(fault.Unavailable,
+					"there are no credentials for the S3 store: name a file with blobs_credentials, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 		}
 		return v, nil
 	}

@@ -170,7 +170,8 @@ func TestDamage(t *testing.T) {
 		s := open(t, config, marks, cache)
 		d := put(t, s, "original")
 		file := filepath.Join(dir, "blobs", string(d[:2]), string(d))
-		if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, []byte(wrong), 0o600), os.Chtimes(file, time.Time{}, time.Now().Add(time.Second))); err != nil {
+		if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, []byte(wrong), 0o600),
+			os.Chtimes(file, time.Time{}, time.Now().Add(time.Second))); err != nil {
 			t.Fatal(err)
 		}
 		wantContent(t, s, d, "original")
@@ -237,7 +238,8 @@ func TestWrongCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(config.CredentialsFile, right, 0o600), os.Chtimes(config.CredentialsFile, time.Time{}, time.Now().Add(time.Second))); err != nil {
+	if err := errors.Join(os.WriteFile(config.CredentialsFile, right, 0o600),
+		os.Chtimes(config.CredentialsFile, time.Time{}, time.Now().Add(time.Second))); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, s, put(t, s, "x"), "x")
@@ -330,7 +332,8 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for place, good := range map[string]bool{
 		"s3://tutti": true, "s3://tutti/a/b": true, "s3://tutti/a/": true, "s3://my.bucket-1/x": true,
-		"s3://": false, "s3://ab": false, "s3://Tutti": false, "s3:/tutti": false, "/var/lib": false, "s3://tutti/a//b": false, "s3://tutti/../b": false, "s3://tutti/a?b": false,
+		"s3://": false, "s3://ab": false, "s3://Tutti": false, "s3:/tutti": false, "/var/lib": false, "s3://tutti/a//b": false, "s3://tutti/../b": false,
+		"s3://tutti/a?b": false,
 	} {
 		err := blobs3.Config{Place: place, Region: "us-east-1"}.Check()
 		if good != (err == nil) || err != nil && fault.Of(err) != fault.Invalid {

@@ -112,7 +112,8 @@ func (s *Store) diskFault(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(fault.Unavailable, err, "the disk of %s is full, where content waits for the S3 store: free space, nothing was stored", s.parts.Spool)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fault.Wrap(fault.Unavailable, err, "%s cannot be written to, where content waits for the S3 store: check its owner and how it is mounted", s.parts.Spool)
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be written to, where content waits for the S3 store: check its owner and how it is mounted",
+			s.parts.Spool)
 	}
 	return err
 }

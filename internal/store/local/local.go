@@ -143,7 +143,9 @@ func (s *Store) Add(p near.Piece) error {
 	defer s.mu.Unlock()
 	s.load.Bytes -= int64(len(sealed)) // it was reserved
 	if err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Detail: "this server cannot reach the database, and cannot write to its own disk", RetryAfter: comeBack, Err: err}
+		return &fault.Error{
+			Kind: fault.Unavailable, Detail: "this server cannot reach the database, and cannot write to its own disk", RetryAfter: comeBack, Err: err,
+		}
 	}
 	s.came(p, int64(len(sealed)))
 	return nil
@@ -162,7 +164,8 @@ func (s *Store) admit(bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.load.Bytes+bytes > s.MostBytes {
-		return fault.Later(comeBack, "this server cannot reach the database, and its queue is full (%s with %d bytes; near_queue_bytes): nothing more is taken until the database is back",
+		return fault.Later(comeBack,
+			"this server cannot reach the database, and its queue is full (%s with %d bytes; near_queue_bytes): nothing more is taken until the database is back",
 			fault.Count(int64(s.load.Pieces), "piece"), s.load.Bytes)
 	}
 	s.load.Bytes += bytes

@@ -101,7 +101,9 @@ func TestWhatIsQueuedSurvives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "q")
 	s := open(t, path, 1<<20)
 	for i := range 5 {
-		if err := s.Add(near.Piece{Kind: near.Facts, Node: "node-with-a-name.test", At: time.Unix(int64(i), 0), Body: fmt.Append(nil, "a secret text ", i)}); err != nil {
+		if err := s.Add(near.Piece{
+			Kind: near.Facts, Node: "node-with-a-name.test", At: time.Unix(int64(i), 0), Body: fmt.Append(nil, "a secret text ", i),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -72,8 +72,10 @@ func Next(from, to Standing) (Step, error) {
 	case from.State == Left && to.State == Arriving && to.ID == from.ID:
 		return Confirm, nil
 	case from.State == Left:
-		return 0, fault.New(fault.Conflict, "the records of %s moved to %s, where they are no more: restore a backup (docs/backup.md), or use the old ones as they are (tutti backup accept)",
-			from.Name, to.Name)
+		return 0,
+			fault.New(fault.Conflict,
+				"the records of %s moved to %s, where they are no more: restore a backup (docs/backup.md), or use the old ones as they are (tutti backup accept)",
+				from.Name, to.Name)
 	case to.State == Arriving && to.Other == from.Name:
 		return Copy, nil
 	case to.State == Arriving:

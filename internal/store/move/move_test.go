@@ -259,17 +259,23 @@ func TestNext(t *testing.T) {
 		step     move.Step
 		refused  string
 	}{
-		"nothing yet":       {move.Standing{Used: true}, move.Standing{}, move.Copy, ""},
-		"killed once":       {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "old")}, move.Copy, ""},
-		"another's":         {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "older")}, 0, "a move from older that did not end"},
-		"full":              {move.Standing{Used: true}, move.Standing{Used: true}, 0, "nothing is overwritten"},
-		"left":              {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("0", move.Left, "old")}, 0, "new holds records that moved to old"},
-		"the last step":     {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "old")}, move.Confirm, ""},
-		"done":              {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true}, move.Done, ""},
-		"gone":              {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{}, 0, "where they are no more"},
-		"elsewhere":         {move.Standing{Used: true, Mark: mark("1", move.Left, "third")}, move.Standing{}, 0, "moved to third"},
-		"not arrived":       {move.Standing{Used: true, Mark: mark("1", move.Arriving, "first")}, move.Standing{}, 0, "the move from first into this database did not end"},
-		"another last step": {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true, Mark: mark("2", move.Arriving, "old")}, 0, "where they are no more"},
+		"nothing yet": {move.Standing{Used: true}, move.Standing{}, move.Copy, ""},
+		"killed once": {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "old")}, move.Copy, ""},
+		"another's":   {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "older")}, 0, "a move from older that did not end"},
+		"full":        {move.Standing{Used: true}, move.Standing{Used: true}, 0, "nothing is overwritten"},
+		"left":        {move.Standing{Used: true}, move.Standing{Used: true, Mark: mark("0", move.Left, "old")}, 0, "new holds records that moved to old"},
+		"the last step": {
+			move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true, Mark: mark("1", move.Arriving, "old")}, move.Confirm, "",
+		},
+		"done":      {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true}, move.Done, ""},
+		"gone":      {move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{}, 0, "where they are no more"},
+		"elsewhere": {move.Standing{Used: true, Mark: mark("1", move.Left, "third")}, move.Standing{}, 0, "moved to third"},
+		"not arrived": {
+			move.Standing{Used: true, Mark: mark("1", move.Arriving, "first")}, move.Standing{}, 0, "the move from first into this database did not end",
+		},
+		"another last step": {
+			move.Standing{Used: true, Mark: mark("1", move.Left, "new")}, move.Standing{Used: true, Mark: mark("2", move.Arriving, "old")}, 0, "where they are no more",
+		},
 	} {
 		c.from.Name, c.to.Name = "old", "new"
 		step, err := move.Next(c.from, c.to)

@@ -121,7 +121,8 @@ func Compare(from, to Sums) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "what was copied is not what it was copied from: %s; nothing has changed, and the server can be started with the settings that it had",
+	return fault.New(fault.Conflict,
+		"what was copied is not what it was copied from: %s; nothing has changed, and the server can be started with the settings that it had",
 		strings.Join(differ, "; "))
 }
 

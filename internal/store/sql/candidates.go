@@ -27,7 +27,8 @@ func (s *Reusables) Candidates(ctx context.Context, env fleet.Environment, nodes
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		clear(found)
 		for _, text := range []string{
-			query + " JOIN nodes n ON n.certname = t.certname JOIN catalogs k ON k.node_id = n.id AND k.received = 0 AND k.compilation = c.id AND k.digest = c.catalog" + named + "0",
+			query + " JOIN nodes n ON n.certname = t.certname JOIN catalogs k ON k.node_id = n.id AND k.received = 0 AND k.compilation = c.id AND k.digest = c.catalog" +
+				named + "0",
 			query + named + "1",
 		} {
 			list, err := collect(ctx, q, scan, text, env, names)

@@ -252,7 +252,8 @@ func (s *Catalogs) putCatalog(ctx context.Context, q querier, c inventory.Catalo
 		count, err = q.exec(ctx, `UPDATE catalogs SET environment = $1, digest = $2, version = $3, uuid = $4, transaction_uuid = $5,
 			compiled_at = $6, seq = seq + $7, compilation = $8, produced_at = $9, producer = $10, job_id = $11, config_version = $12, code_id = $13,
 			received = $14 WHERE node_id = $15 AND seq = $16 AND node_id = $17 AND compilation <= $8 AND produced_at <= $18`,
-			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, query.Clean(c.Producer),
+			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced,
+			query.Clean(c.Producer),
 			query.Clean(c.JobID), query.Clean(c.ConfigVersion), query.Clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
 	} else {
 		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, produced_at,

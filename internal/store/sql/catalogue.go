@@ -119,7 +119,8 @@ func forgetModules(ctx context.Context, q querier, c catalogue.Change) error {
 		}
 	}
 	for _, digest := range c.ForgetModules {
-		if _, err := q.exec(ctx, "DELETE FROM module_descriptions WHERE digest = $1 AND NOT EXISTS (SELECT 1 FROM set_modules WHERE digest = $1)", digest); err != nil {
+		const forget = "DELETE FROM module_descriptions WHERE digest = $1 AND NOT EXISTS (SELECT 1 FROM set_modules WHERE digest = $1)"
+		if _, err := q.exec(ctx, forget, digest); err != nil {
 			return err
 		}
 	}

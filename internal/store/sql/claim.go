@@ -53,8 +53,9 @@ func (s *Store) claimIf(ctx context.Context, c Claim, fit func(q querier) error)
 	}
 	switch {
 	case errors.Is(err, errSameName):
-		err = fault.New(fault.Conflict, "another server that runs is called %s, too: its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt "+
-			"from the copy, and start that again: it makes a name and a certificate of its own", c.ID)
+		err = fault.New(fault.Conflict,
+			"another server that runs is called %s, too: its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt "+
+				"from the copy, and start that again: it makes a name and a certificate of its own", c.ID)
 	case fault.Is(err, fault.Conflict):
 		err = s.taken(ctx, c)
 	}
@@ -73,7 +74,8 @@ func (s *Store) taken(ctx context.Context, c Claim) error {
 	}
 	detail := "another server" + who + " uses this database; stop it, or give this one a database of its own"
 	if c.Shared {
-		detail = "another server" + who + " uses this database, and is not one of several: it has not the setting cluster; stop it, set it there, too, and start it again"
+		detail = "another server" + who +
+			" uses this database, and is not one of several: it has not the setting cluster; stop it, set it there, too, and start it again"
 	}
 	return &fault.Error{Kind: fault.Conflict, Detail: detail, Hint: OneServer}
 }

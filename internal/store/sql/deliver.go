@@ -80,7 +80,8 @@ func (s *Deliveries) Standing(ctx context.Context, node fleet.Certname) (deliver
 	standing := deliver.Standing{Node: node}
 	var head deliver.Generation
 	var newest deliver.Catalog
-	err := s.reads.row(ctx, `SELECT COALESCE(m.mode, ''), COALESCE(d.mode, 'live'), COALESCE(d.pinned_at, 0), COALESCE(d.pinned_by, ''), COALESCE(d.pinned_why, ''),
+	err := s.reads.row(ctx,
+		`SELECT COALESCE(m.mode, ''), COALESCE(d.mode, 'live'), COALESCE(d.pinned_at, 0), COALESCE(d.pinned_by, ''), COALESCE(d.pinned_why, ''),
 		COALESCE(g.number, 0), COALESCE(g.catalog, ''), COALESCE(g.environment, ''), COALESCE(g.version, ''), COALESCE(g.uuid, ''), COALESCE(g.compilation, 0),
 		COALESCE(g.compiled_at, 0), COALESCE(g.release_id, 0), COALESCE(g.released_at, 0), COALESCE(g.released_by, ''), COALESCE(g.why, ''), COALESCE(g.promoted, 0),
 		COALESCE(k.digest, ''), COALESCE(k.environment, ''), COALESCE(k.version, ''), COALESCE(k.uuid, ''), COALESCE(k.compilation, 0), COALESCE(k.compiled_at, 0)

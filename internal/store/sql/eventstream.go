@@ -165,7 +165,8 @@ func takeNumbers(ctx context.Context, q querier, count int) (int64, error) {
 func streamed(e event.Event) ([]any, error) {
 	detail, err := json.Marshal(e.RunEvent)
 	return []any{
-		e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt), query.Clean(string(detail)),
+		e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt),
+		query.Clean(string(detail)),
 	}, err
 }
 

@@ -215,7 +215,9 @@ func TestPathsThatSomeNodeHas(t *testing.T) {
 		s := open(t)
 		want := func(want map[string]bool) {
 			t.Helper()
-			got, err := s.Facts.HavePaths(t.Context(), []string{facts.PathText("os", "family"), facts.PathText("list", int64(0)), facts.PathText("gone"), facts.PathText("never"), facts.PathText("os")})
+			got, err := s.Facts.HavePaths(t.Context(), []string{
+				facts.PathText("os", "family"), facts.PathText("list", int64(0)), facts.PathText("gone"), facts.PathText("never"), facts.PathText("os"),
+			})
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -225,7 +227,9 @@ func TestPathsThatSomeNodeHas(t *testing.T) {
 			node   fleet.Certname
 			values string
 		}{{"a", `{"os":{"family":"Debian"},"list":["x"],"gone":1}`}, {"b", `{"os":{"family":"x"}}`}, {"a", `{"list":["x"]}`}} {
-			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: set.node, Environment: "production", Values: []byte(set.values), ReceivedAt: time.Now()}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{
+				Certname: set.node, Environment: "production", Values: []byte(set.values), ReceivedAt: time.Now(),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

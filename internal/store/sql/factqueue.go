@@ -48,7 +48,8 @@ func (s *FactQueue) enqueue(ctx context.Context, q querier, set factqueue.Set, p
 		return grown, err
 	}
 	if newest := max(number, waiting); set.Number < newest {
-		return grown, fault.New(fault.Conflict, "a newer submission than number %d was accepted: number %d; send all facts with PUT and a number above that", set.Number, newest)
+		return grown,
+			fault.New(fault.Conflict, "a newer submission than number %d was accepted: number %d; send all facts with PUT and a number above that", set.Number, newest)
 	} else if set.Number == newest {
 		return grown, nil
 	}

@@ -41,7 +41,8 @@ func (s *Deliveries) Keeps(ctx context.Context, node fleet.Certname, catalog fle
 func (s *Deliveries) PruneGenerations(ctx context.Context, keep int) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
-		count, err = q.exec(ctx, `DELETE FROM generations WHERE number <= (SELECT d.head FROM deliveries d WHERE d.certname = generations.certname) - $1`, max(keep, 1))
+		count, err = q.exec(ctx, `DELETE FROM generations WHERE number <= (SELECT d.head FROM deliveries d WHERE d.certname = generations.certname) - $1`,
+			max(keep, 1))
 		return err
 	})
 	return int(count), explain(err, "prune generations")

@@ -85,7 +85,8 @@ func (s *Jobs) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed 
 				return err
 			}
 		}
-		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (order_key, kind, task, environment, plan, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
+		id, err := one[int64](q.row(ctx,
+			`INSERT INTO jobs (order_key, kind, task, environment, plan, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
 			rerun_of, created_at, started_at, finished_at, counts, change, own_change, edges)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) RETURNING id`,
 			spec.Key, j.Spec.Kind, task, spec.Environment, spec.Plan, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
@@ -118,7 +119,8 @@ func (s *Jobs) insertRuns(ctx context.Context, q querier, id int64, runs []job.R
 	for i, r := range runs {
 		rows[i] = []any{id, int64(r.Number), r.ID, string(r.Node), string(r.State), r.Reason}
 	}
-	return s.dialect.insert(ctx, q, "job_runs", []column{{"job_id", ints}, {"number", ints}, {"id", texts}, {"node", texts}, {"state", texts}, {"reason", texts}}, "", rows)
+	return s.dialect.insert(ctx, q, "job_runs", []column{{"job_id", ints}, {"number", ints}, {"id", texts}, {"node", texts}, {"state", texts}, {"reason", texts}},
+		"", rows)
 }
 
 func (s *Jobs) insertJobFiles(ctx context.Context, q querier, id int64, files []job.FileRef) error {

@@ -38,7 +38,9 @@ func childJobs(ctx context.Context, s *Store) {
 					text, chunks := job.EncodeLines("output of "+r.ID, "", time.Now())
 					_, err = s.Jobs.Apply(ctx, []job.Event{
 						{Run: r.ID, Node: r.Node, What: job.Accepted, At: time.Now()},
-						{Run: r.ID, Node: r.Node, What: job.Ended, State: job.Succeeded, Reason: "exit code 0", At: time.Now(), Outcome: &job.Outcome{Output: text, Chunks: chunks}},
+						{Run: r.ID, Node: r.Node, What: job.Ended, State: job.Succeeded, Reason: "exit code 0", At: time.Now(), Outcome: &job.Outcome{
+							Output: text, Chunks: chunks,
+						}},
 					})
 					say(&out, err, "ended %s\n", r.ID)
 				}

@@ -28,7 +28,8 @@ func (s *Leases) AcquireLease(ctx context.Context, name, holder string, ttl time
 		}
 		// Most who ask find it held. They must not wait for its holder's writes, nor hold them up.
 		latest := now + 2*ttl.Microseconds() // what would last longer was given by a clock that was ahead
-		held, err := collect(ctx, q, one[string], "SELECT holder FROM leases WHERE name = $1 AND holder <> $2 AND until > $3 AND until <= $4", name, holder, now, latest)
+		held, err := collect(ctx, q, one[string], "SELECT holder FROM leases WHERE name = $1 AND holder <> $2 AND until > $3 AND until <= $4",
+			name, holder, now, latest)
 		if err != nil || len(held) > 0 {
 			return err
 		}

@@ -53,7 +53,8 @@ func (s *Deliveries) NoteLoss(ctx context.Context, l deliver.Loss) error {
 		}
 		_, err = q.exec(ctx, "INSERT INTO catalog_losses ("+lossColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-			l.Node, l.Ruling, l.Catalog.Digest, l.Catalog.Environment, l.Catalog.Version, query.Clean(l.Catalog.UUID), l.Catalog.Compilation, micros(l.Catalog.CompiledAt),
+			l.Node, l.Ruling, l.Catalog.Digest, l.Catalog.Environment, l.Catalog.Version, query.Clean(l.Catalog.UUID), l.Catalog.Compilation,
+			micros(l.Catalog.CompiledAt),
 			l.Kept.Digest, l.Kept.Environment, l.Kept.Version, query.Clean(l.Kept.UUID), l.Kept.Compilation, micros(l.Kept.CompiledAt), l.Was, l.Left, micros(l.At))
 		return err
 	})

@@ -101,7 +101,8 @@ func (s *Memos) Plans(ctx context.Context, page memo.Page) (plans []memo.Plan, t
 		}
 		paged := f
 		plans, err = collect(ctx, q, s.scanPlan,
-			"SELECT "+planColumns+" FROM plan_jobs"+f.where()+" ORDER BY id"+direction+" LIMIT "+paged.mark(page.Limit)+" OFFSET "+paged.mark(page.Offset), paged.args...)
+			"SELECT "+planColumns+" FROM plan_jobs"+f.where()+" ORDER BY id"+direction+" LIMIT "+paged.mark(page.Limit)+" OFFSET "+paged.mark(page.Offset),
+			paged.args...)
 		return err
 	})
 	return plans, total, explain(err, "list plans")

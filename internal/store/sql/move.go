@@ -215,7 +215,8 @@ func CheckSchema(ctx context.Context, config Config) (err error) {
 	return d.look(ctx, func(q querier) error {
 		_, behind, err := examineWith(ctx, q, d.dialect)
 		if err == nil && behind {
-			err = fault.New(fault.Conflict, "%s has an older schema than this program: start the server with this version once, which brings it up to date, then move it", config.Name())
+			err = fault.New(fault.Conflict,
+				"%s has an older schema than this program: start the server with this version once, which brings it up to date, then move it", config.Name())
 		}
 		return explain(err, "look at %s", config.Name())
 	})

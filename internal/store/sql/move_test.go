@@ -287,7 +287,9 @@ func TestSumsTellNothingFromNoBytes(t *testing.T) {
 					return err
 				}
 				table := schemaTable{Table: backup.Table{Name: "tried", Columns: []string{"b", "t"}}, kinds: []columnKind{blobs, texts}}
-				for what, values := range map[string][2]any{"nothing": {nil, ""}, "no bytes": {[]byte{}, ""}, "bytes": {[]byte("a"), ""}, "no text": {[]byte{}, nil}, "a text": {[]byte{}, "a"}} {
+				for what, values := range map[string][2]any{
+					"nothing": {nil, ""}, "no bytes": {[]byte{}, ""}, "bytes": {[]byte("a"), ""}, "no text": {[]byte{}, nil}, "a text": {[]byte{}, "a"},
+				} {
 					if _, err := q.exec(ctx, "DELETE FROM tried"); err != nil {
 						return err
 					}

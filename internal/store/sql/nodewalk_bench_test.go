@@ -18,7 +18,8 @@ func BenchmarkNodeWalk(b *testing.B) {
 		for i := range nodes {
 			name := fleet.Certname(fmt.Sprintf("n%05d.example", i))
 			r := inventory.Report{
-				ID: fleet.DigestOf([]byte(name)), Certname: name, Environment: "production", Status: "changed", Noop: i%10 == 0, NoopPending: i%10 == 0, ReceivedAt: time.Now(),
+				ID: fleet.DigestOf([]byte(name)), Certname: name, Environment: "production", Status: "changed", Noop: i%10 == 0, NoopPending: i%10 == 0,
+				ReceivedAt: time.Now(),
 			}
 			if err := s.Reports.SaveReport(b.Context(), r); err != nil {
 				b.Fatal(err)

@@ -245,7 +245,9 @@ func TestServersShareADatabaseThatSaySo(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		check(t, stores[name].Claim(t.Context(), Claim{ID: name, Shared: true}))
 	}
-	for name, said := range map[string]string{"a's copy": "its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt", "alone": "another server uses this database"} {
+	for name, said := range map[string]string{
+		"a's copy": "its data directory was copied; remove the files server-id, ca/server.pem and ca/server-made.txt", "alone": "another server uses this database",
+	} {
 		claim := Claim{ID: "a", Shared: name != "alone"}
 		err := stores[name].Claim(t.Context(), claim)
 		wantKind(t, err, fault.Conflict)

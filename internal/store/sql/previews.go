@@ -138,7 +138,9 @@ func (s *Previews) PrunePreviews(ctx context.Context, before time.Time) (count i
 			return err
 		}
 		for _, id := range ids {
-			for _, table := range []string{"preview_shares WHERE preview_id", "preview_groups WHERE preview_id", "preview_remarks WHERE preview_id", "previews WHERE id"} {
+			for _, table := range []string{
+				"preview_shares WHERE preview_id", "preview_groups WHERE preview_id", "preview_remarks WHERE preview_id", "previews WHERE id",
+			} {
 				if _, err := q.exec(ctx, "DELETE FROM "+table+" = $1", id); err != nil {
 					return err
 				}

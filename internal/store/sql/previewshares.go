@@ -47,7 +47,8 @@ func (s *Previews) putShares(ctx context.Context, q querier, id int64, shares []
 
 func scanShare(row scanner) (share preview.Share, err error) {
 	var failure string
-	err = row.Scan(&share.Number, &share.Node, &share.State, &share.Compilation, &share.Fresh, &share.Base, &share.BaseEngine, &share.Reused, &failure, &share.Volatile)
+	err = row.Scan(&share.Number, &share.Node, &share.State, &share.Compilation, &share.Fresh, &share.Base, &share.BaseEngine, &share.Reused,
+		&failure, &share.Volatile)
 	if err != nil {
 		return share, err
 	}
@@ -69,8 +70,9 @@ func (s *Previews) PreviewShares(ctx context.Context, id int64, page preview.Sha
 	if page.NotBy != "" {
 		f.add("base_engine NOT IN ('', ?)", page.NotBy)
 	}
-	shares, err := collect(ctx, s.reads, scanShare, "SELECT number, node, state, compilation, fresh, base, base_engine, reused, failure, volatile FROM preview_shares"+
-		f.where()+" ORDER BY number LIMIT "+f.mark(page.Limit), f.args...)
+	shares, err := collect(ctx, s.reads, scanShare,
+		"SELECT number, node, state, compilation, fresh, base, base_engine, reused, failure, volatile FROM preview_shares"+
+			f.where()+" ORDER BY number LIMIT "+f.mark(page.Limit), f.args...)
 	return shares, explain(err, "read the shares of preview %d", id)
 }
 

@@ -87,7 +87,8 @@ func (o *oracle) addAgent(tb testing.TB, s *Store, i int, name string) {
 		action.NewSet([]action.Listed{{Name: "lamp", Provider: action.BuiltIn, Digest: digest}}),
 	}
 	a := catalogue.Agent{
-		Node: fleet.Certname(name), Set: fleet.DigestOf(nil), Version: []string{"1.0", "web"}[i%2], OS: []string{"linux", "windows"}[i/7], Arch: "amd64", Told: fleetStart.Add(time.Duration(i) * time.Hour),
+		Node: fleet.Certname(name), Set: fleet.DigestOf(nil), Version: []string{"1.0", "web"}[i%2], OS: []string{"linux", "windows"}[i/7], Arch: "amd64",
+		Told: fleetStart.Add(time.Duration(i) * time.Hour),
 	}
 	c := catalogue.Change{Agents: []catalogue.Agent{a, {Node: "stranger", Set: sets[0].Digest(), Version: "1.0", OS: "linux", Arch: "amd64", Told: fleetStart}}}
 	if i%3 < 2 {
@@ -164,7 +165,9 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		"environment": env, "timestamp": received, "producer_timestamp": made, "producer": "puppet.example.test", "hash": string(stored.Digest),
 		"facts": expandedFacts(name, values),
 	})
-	o.add("inventory", name, map[string]any{"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true}})
+	o.add("inventory", name, map[string]any{
+		"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true},
+	})
 	for _, fact := range slices.Sorted(maps.Keys(values)) {
 		o.add("facts", name, map[string]any{"environment": env, "name": fact, "value": jsonValue{values[fact], true}})
 		o.addLeaves(name, env, fact, []any{fact}, values[fact])
@@ -283,7 +286,8 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 	r := inventory.Report{
 		ID: fleet.DigestOf(fmt.Appendf(nil, "%s %d", name, run)), Certname: fleet.Certname(name), Environment: fleet.Environment(env),
 		Status: status, Noop: i%2 == 1, CorrectiveChange: run == 1, PuppetVersion: "7.23.0", ReportFormat: 12, ConfigVersion: "v" + fmt.Sprint(run),
-		CachedCatalog: "not_used", Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: at.Add(90 * time.Second)}, StartedAt: at, EndedAt: at.Add(time.Minute), ReceivedAt: at.Add(2 * time.Minute),
+		CachedCatalog: "not_used", Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: at.Add(90 * time.Second)}, StartedAt: at,
+		EndedAt: at.Add(time.Minute), ReceivedAt: at.Add(2 * time.Minute),
 		Metrics: json.RawMessage(`{"time":{"name":"time","label":"Time","values":[["total","Total",1.5]]}}`),
 		Resources: []inventory.ResourceStatus{{
 			Type: "File", Title: "/etc/a", ContainmentPath: []string{"Stage[main]", "Role::Web", "File[/etc/a]"}, File: "/x.pp", Line: 7,

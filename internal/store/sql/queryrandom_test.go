@@ -150,7 +150,9 @@ func randomValue(r *rapid.T, info pql.FieldInfo) pql.Value {
 	case pql.JSONType:
 		return rapid.SampledFrom([]pql.Value{number, truth, text}).Draw(r, "value")
 	case pql.PathType:
-		steps := [][]pql.Value{{pql.Text("os"), pql.Text("family")}, {pql.Text("kernel")}, {pql.Text("processors"), pql.Text("models"), {Kind: pql.Integer, Text: "1"}}}
+		steps := [][]pql.Value{
+			{pql.Text("os"), pql.Text("family")}, {pql.Text("kernel")}, {pql.Text("processors"), pql.Text("models"), {Kind: pql.Integer, Text: "1"}},
+		}
 		return pql.Value{Kind: pql.List, List: rapid.SampledFrom(steps).Draw(r, "steps")}
 	case pql.TextType, pql.ListType:
 	}

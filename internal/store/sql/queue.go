@@ -26,8 +26,8 @@ const compilationColumns = `id, certname, environment, version, facts_seq, trans
 func scanCompilation(row scanner) (c compile.Compilation, err error) {
 	var trusted, failure string
 	err = row.Scan(&c.ID, &c.Node, &c.Environment, &c.Version, &c.FactsSeq, &c.Transaction, &trusted, &c.Priority, &c.State, at(&c.WantedAt),
-		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks, &c.Staged,
-		&c.Trouble, at(&c.RestsUntil), &c.Order, &c.Reach)
+		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU,
+		&c.Cost.PeakBytes, &c.Checks, &c.Staged, &c.Trouble, at(&c.RestsUntil), &c.Order, &c.Reach)
 	if err != nil {
 		return c, err
 	}
@@ -114,8 +114,8 @@ func add(ctx context.Context, q querier, c compile.Compilation) (compile.Compila
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
 		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, attempts, checks, staged, trouble, reach, reach_digest)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12, $13, $14) RETURNING `+compilationColumns,
-		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), c.Attempts, c.Checks, bit(c.Staged), c.Trouble,
-		c.Reach, digestOf(c.Reach)))
+		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), c.Attempts, c.Checks,
+		bit(c.Staged), c.Trouble, c.Reach, digestOf(c.Reach)))
 }
 
 // digestOf names a reach in the index of what is wanted: conditions may be longer than an index allows.

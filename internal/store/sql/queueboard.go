@@ -151,7 +151,8 @@ func (s *Queue) Ended(ctx context.Context, since time.Time) ([]compile.Ended, er
 
 // Distinct implements compile.History.
 func (s *Queue) Distinct(ctx context.Context, env fleet.Environment, n int) ([]compile.Compilation, error) {
-	newest, err := collect(ctx, s.reads, scanCompilation, "SELECT "+compilationColumns+` FROM compilations c WHERE state = 'done' AND environment = $1 AND reach_digest = ''
+	newest, err := collect(ctx, s.reads, scanCompilation,
+		"SELECT "+compilationColumns+` FROM compilations c WHERE state = 'done' AND environment = $1 AND reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment AND o.state = 'done' AND o.reach_digest = ''
 		AND (o.finished_at, o.id) > (c.finished_at, c.id)) ORDER BY finished_at DESC, id DESC`, env)
 	if err != nil {
@@ -169,6 +170,7 @@ func (s *Queue) Distinct(ctx context.Context, env fleet.Environment, n int) ([]c
 // LastFailure implements compile.History.
 func (s *Queue) LastFailure(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
 	c, err := scanCompilation(s.reads.row(ctx, "SELECT "+compilationColumns+` FROM compilations
-		WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'failed' AND order_digest <> '' AND reach_digest = '' ORDER BY id DESC LIMIT 1`, node, env, version))
+		WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'failed' AND order_digest <> '' AND reach_digest = '' ORDER BY id DESC LIMIT 1`, node,
+		env, version))
 	return c, explain(missing(err, "no compilation of %s failed", node), "read the last failure of %s", node)
 }

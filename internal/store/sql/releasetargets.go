@@ -91,7 +91,8 @@ func countTargets(ctx context.Context, q querier, id int64) (map[int]release.Cou
 
 // GivenBy is the nodes that have kept generations of a release, by name.
 func (s *Releases) GivenBy(ctx context.Context, id int64) ([]fleet.Certname, error) {
-	nodes, err := collect(ctx, s.reads, one[fleet.Certname], "SELECT DISTINCT certname FROM generations WHERE release_id = $1 AND release_id > 0 ORDER BY certname", id)
+	nodes, err := collect(ctx, s.reads, one[fleet.Certname],
+		"SELECT DISTINCT certname FROM generations WHERE release_id = $1 AND release_id > 0 ORDER BY certname", id)
 	return nodes, explain(err, "list the nodes of release %d", id)
 }
 

@@ -41,8 +41,8 @@ func (s *Reports) putReport(ctx context.Context, q querier, r *inventory.Report,
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
 		ON CONFLICT (digest) DO NOTHING RETURNING id`,
 		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
-		query.Clean(r.PuppetVersion), r.ReportFormat, query.Clean(r.ConfigVersion), query.Clean(r.TransactionUUID), query.Clean(r.CatalogUUID), query.Clean(r.CodeID), query.Clean(r.JobID),
-		query.Clean(r.CachedCatalog), query.Clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
+		query.Clean(r.PuppetVersion), r.ReportFormat, query.Clean(r.ConfigVersion), query.Clean(r.TransactionUUID), query.Clean(r.CatalogUUID), query.Clean(r.CodeID),
+		query.Clean(r.JobID), query.Clean(r.CachedCatalog), query.Clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
 		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
 		micros(r.ProducedAt), query.Clean(r.Producer), r.Type)
 	if err != nil {
@@ -120,7 +120,8 @@ func eventRows(report int64, r *inventory.Report) [][]any {
 		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
 		for _, e := range events {
 			rows = append(rows, []any{
-				report, int64(len(rows)), query.Clean(resource.Type), query.Clean(resource.Title), query.Clean(e.Property), query.Clean(e.Name), query.Clean(e.Status), micros(e.Time),
+				report, int64(len(rows)), query.Clean(resource.Type), query.Clean(resource.Title), query.Clean(e.Property), query.Clean(e.Name),
+				query.Clean(e.Status), micros(e.Time),
 				bit(e.CorrectiveChange), query.Clean(e.Message), string(e.Previous), string(e.Desired), query.Clean(resource.File), int64(resource.Line), string(path),
 			})
 		}

@@ -40,7 +40,9 @@ func sampleReportBody(node fleet.Certname, resources int, n int64) []byte {
 			"title": title, "file": "/etc/puppetlabs/code/environments/production/modules/service/manifests/config.pp", "line": 40 + i%50,
 			"resource": "File[" + title + "]", "resource_type": "File", "provider_used": "posix",
 			"containment_path": []string{"Stage[main]", "Service::Config", "Service::Instance[" + fmt.Sprint(i/7) + "]", "File[" + title + "]"},
-			"evaluation_time":  0.000512342 * float64(i+1), "tags": []string{"file", "service::config", "service", "config", "class", "service::instance", "instance", "node", "default"},
+			"evaluation_time":  0.000512342 * float64(i+1), "tags": []string{
+				"file", "service::config", "service", "config", "class", "service::instance", "instance", "node", "default",
+			},
 			"time": stamp, "failed": false, "failed_to_restart": false, "changed": changed, "out_of_sync": changed, "skipped": false,
 			"change_count": len(events), "out_of_sync_count": len(events), "events": events, "corrective_change": false,
 		}
@@ -52,13 +54,15 @@ func sampleReportBody(node fleet.Certname, resources int, n int64) []byte {
 	logs := []any{}
 	for i := range resources/20 + 2 {
 		logs = append(logs, map[string]any{
-			"level": "notice", "message": fmt.Sprintf("content changed '{sha256}1f2d3c%d' to '{sha256}9a8b7c'", i), "source": fmt.Sprintf("/Stage[main]/Service::Config/File[/etc/%d]/content", i),
-			"tags": []string{"notice", "file", "service"}, "time": stamp, "file": "/etc/puppetlabs/code/config.pp", "line": 42,
+			"level": "notice", "message": fmt.Sprintf("content changed '{sha256}1f2d3c%d' to '{sha256}9a8b7c'", i),
+			"source": fmt.Sprintf("/Stage[main]/Service::Config/File[/etc/%d]/content", i),
+			"tags":   []string{"notice", "file", "service"}, "time": stamp, "file": "/etc/puppetlabs/code/config.pp", "line": 42,
 		})
 	}
 	body, err := json.Marshal(map[string]any{
-		"host": node, "time": stamp, "configuration_version": fleet.DigestOf([]byte("v")), "transaction_uuid": fmt.Sprintf("00000000-0000-4000-8000-%012x", n&0xffffffffffff),
-		"report_format": 12, "puppet_version": "7.23.0", "status": "changed", "transaction_completed": true, "noop": false, "noop_pending": false,
+		"host": node, "time": stamp, "configuration_version": fleet.DigestOf([]byte("v")),
+		"transaction_uuid": fmt.Sprintf("00000000-0000-4000-8000-%012x", n&0xffffffffffff),
+		"report_format":    12, "puppet_version": "7.23.0", "status": "changed", "transaction_completed": true, "noop": false, "noop_pending": false,
 		"environment": "production", "logs": logs, "metrics": map[string]any{
 			"resources": map[string]any{"name": "resources", "label": "Resources", "values": values},
 			"time":      map[string]any{"name": "time", "label": "Time", "values": values},
@@ -80,21 +84,33 @@ func sampleFacts(node fleet.Certname, round int) []byte {
 		"memory": map[string]any{"system": map[string]any{
 			"total": "15.62 GiB", "total_bytes": 16771747840, "used_bytes": 4000000000 + round*4096, "available_bytes": 12771747840 - round*4096, "capacity": "23.85%",
 		}},
-		"os": map[string]any{"name": "Debian", "family": "Debian", "release": map[string]any{"full": "12.5", "major": "12", "minor": "5"}, "selinux": map[string]any{"enabled": false}},
+		"os": map[string]any{
+			"name": "Debian", "family": "Debian", "release": map[string]any{"full": "12.5", "major": "12", "minor": "5"}, "selinux": map[string]any{"enabled": false},
+		},
 	}
 	for i := range 8 {
-		values[fmt.Sprintf("ssh%d", i)] = map[string]any{"key": fmt.Sprintf("AAAAC3NzaC1lZDI1NTE5AAAAI%060d", i), "type": "ssh-ed25519", "fingerprints": map[string]any{"sha1": fmt.Sprintf("SSHFP 4 1 %040d", i), "sha256": fmt.Sprintf("SSHFP 4 2 %064d", i)}}
+		values[fmt.Sprintf("ssh%d", i)] = map[string]any{
+			"key": fmt.Sprintf("AAAAC3NzaC1lZDI1NTE5AAAAI%060d", i), "type": "ssh-ed25519", "fingerprints": map[string]any{
+				"sha1": fmt.Sprintf("SSHFP 4 1 %040d", i), "sha256": fmt.Sprintf("SSHFP 4 2 %064d", i),
+			},
+		}
 	}
 	disks, partitions, interfaces := map[string]any{}, map[string]any{}, map[string]any{}
 	for i := range 4 {
-		disks[fmt.Sprintf("sd%c", 'a'+i)] = map[string]any{"model": "QEMU HARDDISK", "serial": fmt.Sprintf("drive-scsi%d", i), "size": "100.00 GiB", "size_bytes": 107374182400, "type": "ssd", "vendor": "QEMU"}
+		disks[fmt.Sprintf("sd%c", 'a'+i)] = map[string]any{
+			"model": "QEMU HARDDISK", "serial": fmt.Sprintf("drive-scsi%d", i), "size": "100.00 GiB", "size_bytes": 107374182400, "type": "ssd", "vendor": "QEMU",
+		}
 	}
 	for i := range 10 {
-		partitions[fmt.Sprintf("/dev/sda%d", i)] = map[string]any{"filesystem": "ext4", "mount": fmt.Sprintf("/srv/%d", i), "partuuid": fmt.Sprintf("%08d-01", i), "size": "10.00 GiB", "size_bytes": 10737418240, "uuid": fmt.Sprintf("uuid-%d", i)}
+		partitions[fmt.Sprintf("/dev/sda%d", i)] = map[string]any{
+			"filesystem": "ext4", "mount": fmt.Sprintf("/srv/%d", i), "partuuid": fmt.Sprintf("%08d-01", i), "size": "10.00 GiB", "size_bytes": 10737418240,
+			"uuid": fmt.Sprintf("uuid-%d", i),
+		}
 	}
 	for i := range 6 {
 		interfaces[fmt.Sprintf("eth%d", i)] = map[string]any{
-			"ip": fmt.Sprintf("10.0.%d.7", i), "mac": fmt.Sprintf("52:54:00:00:00:%02d", i), "mtu": 1500, "netmask": "255.255.255.0", "network": fmt.Sprintf("10.0.%d.0", i),
+			"ip": fmt.Sprintf("10.0.%d.7", i), "mac": fmt.Sprintf("52:54:00:00:00:%02d", i), "mtu": 1500, "netmask": "255.255.255.0",
+			"network":  fmt.Sprintf("10.0.%d.0", i),
 			"bindings": []any{map[string]any{"address": fmt.Sprintf("10.0.%d.7", i), "netmask": "255.255.255.0", "network": fmt.Sprintf("10.0.%d.0", i)}},
 		}
 	}

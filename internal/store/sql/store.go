@@ -69,12 +69,13 @@ func newStore(b *base) *Store {
 	queue := &Queue{base: b, inputs: inputs}
 	return &Store{
 		base:   b,
-		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b, make(chan struct{}, 1)}, Backups: &Backups{b}, BlobMarks: &BlobMarks{b},
-		Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
+		Access: &Access{b}, Attendances: &Attendances{b}, Audit: &Audit{b}, Authority: &Authority{b, make(chan struct{}, 1)}, Backups: &Backups{b},
+		BlobMarks: &BlobMarks{b}, Calls: &Calls{b}, Catalogs: &Catalogs{b}, Catalogue: &Catalogue{b}, CodeChecks: &CodeChecks{b}, CodeSources: &CodeSources{b},
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
-		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Presence: &Presence{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
-		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b}, Secrets: &Secrets{b}, Usage: &Usage{b},
-		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
+		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Presence: &Presence{b}, Previews: &Previews{b},
+		Queries: newQueries(b), Queue: queue,
+		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b},
+		Secrets: &Secrets{b}, Usage: &Usage{b}, Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}
 }
 

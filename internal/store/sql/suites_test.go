@@ -82,7 +82,9 @@ type enrolments struct {
 func (e *enrolments) Issue(t *testing.T, c inventorytest.Card) {
 	t.Helper()
 	e.last++
-	row := pki.Certificate{Certname: c.Certname, Serial: big.NewInt(e.last), IssuedAt: c.At, NotBefore: c.At, NotAfter: c.Ends, Current: !c.Server && !c.Former, Server: c.Server}
+	row := pki.Certificate{
+		Certname: c.Certname, Serial: big.NewInt(e.last), IssuedAt: c.At, NotBefore: c.At, NotAfter: c.Ends, Current: !c.Server && !c.Former, Server: c.Server,
+	}
 	if c.Revoked {
 		row.RevokedAt = c.At
 	}

@@ -132,9 +132,10 @@ func stopThem(ctx context.Context, db *sql.DB, d dialect) error {
 		who = cmp.Or(Names(running), who)
 	}
 	return &fault.Error{
-		Kind:   fault.Conflict,
-		Detail: "this version changes the records in a way that servers of the version before cannot work with, and " + who + " uses them; stop all servers, then start this one",
-		Hint:   "`tutti server --check-upgrade` shows what would be changed; docs/upgrade.md",
+		Kind: fault.Conflict,
+		Detail: "this version changes the records in a way that servers of the version before cannot work with, and " + who +
+			" uses them; stop all servers, then start this one",
+		Hint: "`tutti server --check-upgrade` shows what would be changed; docs/upgrade.md",
 	}
 }
 

@@ -128,7 +128,8 @@ func TestWhatAnUpgradeWouldDo(t *testing.T) {
 			}
 			oldRecords(t, config, 51)
 			for range 2 {
-				if u := examined(t, config); u.Schema != 51 || len(u.Pending) == 0 || u.Pending[0].Number != 53 || u.Pending[0].Name != "base engines" || u.Pending[0].Kind != Expand || u.Contracts() {
+				if u := examined(t, config); u.Schema != 51 || len(u.Pending) == 0 || u.Pending[0].Number != 53 || u.Pending[0].Name != "base engines" ||
+					u.Pending[0].Kind != Expand || u.Contracts() {
 					t.Errorf("of records with schema 51: %+v", u)
 				}
 			}

@@ -88,7 +88,8 @@ func (s *Wants) StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]c
 	if err != nil {
 		return nil, err
 	}
-	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY n.certname", names)
+	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY n.certname",
+		names)
 	return list, explain(err, "read how nodes stand")
 }
 
@@ -114,7 +115,8 @@ func (s *Reusables) Footprints(ctx context.Context, inputs []int64) (map[int64]c
 			stored, err := s.unpackInputs(packed)
 			found[id] = compile.Footprint{Set: stored.InputSet, Groups: stored.Groups}
 			return none, err
-		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().Elements("$1")+" l)", string(ids))
+		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().Elements("$1")+" l)",
+			string(ids))
 		if err != nil {
 			return nil, explain(err, "read what compilations read")
 		}

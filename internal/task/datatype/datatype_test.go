@@ -12,32 +12,36 @@ import (
 
 // expressions are compared with Puppet's own answers; "!" marks those that both refuse.
 var expressions = []string{
-	"Any", "Undef", "Data", "RichData", "Scalar", "ScalarData", "Numeric", "Iterable", "Default", "Timestamp", "Binary", "Regexp", "Type[String]", "Callable[String]",
-	"String", "String[1]", "String[default, 3]", "String[2, 3]", "String[Integer[1, 2]]",
+	"Any", "Undef", "Data", "RichData", "Scalar", "ScalarData", "Numeric", "Iterable", "Default", "Timestamp", "Binary", "Regexp",
+	"Type[String]", "Callable[String]", "String", "String[1]", "String[default, 3]", "String[2, 3]", "String[Integer[1, 2]]",
 	"Integer", "Integer[0]", "Integer[default, 10]", "Integer[-3, 0x10]", "Integer[017]", "Integer[9223372036854775807]",
 	"Float", "Float[1]", "Float[1e0, 2.5E0]", "Float[default, -0.5]",
 	"Boolean", "Boolean[true]", "Boolean[false]",
 	"Enum", "Enum[a]", `Enum['a', "b c"]`, "! Enum['it''s']",
 	`Enum['it\'s', "tab\t"]`,
-	"Pattern", "Pattern[/a/]", `Pattern[/\Aab\z/, 'c+']`, `Pattern[/^b$/]`, `Pattern[/a.b/]`, `Pattern[/(?m:a.b)/]`, `Pattern[/\A\h+\Z/]`, `Pattern[/[[:upper:]]/]`, `Pattern[/\/etc/]`, `Pattern[/\A(?!ab).*\z/]`,
-	`Pattern[/\A[^\h]+\z/]`, `Pattern[/(?i:AB)/]`,
+	"Pattern", "Pattern[/a/]", `Pattern[/\Aab\z/, 'c+']`, `Pattern[/^b$/]`, `Pattern[/a.b/]`, `Pattern[/(?m:a.b)/]`, `Pattern[/\A\h+\Z/]`,
+	`Pattern[/[[:upper:]]/]`, `Pattern[/\/etc/]`, `Pattern[/\A(?!ab).*\z/]`, `Pattern[/\A[^\h]+\z/]`, `Pattern[/(?i:AB)/]`,
 	"Optional", "Optional[String]", "Optional['a']", "NotUndef", "NotUndef[Integer]", "NotUndef['a']",
 	"Variant", "Variant[String, Integer]", "Variant[Array[String], Undef]",
 	"Array", "Array[String]", "Array[Integer, 1]", "Array[Any, default, 2]", "Array[Any, Integer[1, 2]]", "Array[Array[Integer]]",
 	"Hash", "Hash[String, Integer]", "Hash[Enum[a], Any]", "Hash[String, Any, 1, 1]", "Hash[Integer, Any]",
 	"Collection", "Collection[1]", "Collection[1, 2]",
-	"Tuple", "Tuple[String]", "Tuple[String, Integer]", "Tuple[Integer, 1, 3]", "Tuple[String, Integer, 1, default]", "Tuple[Integer, 0, default]", "Tuple[Integer, default, 2]",
-	"Struct", "Struct[{a => Integer}]", "Struct[{'a' => Optional[Integer], b => String}]", "Struct[{Optional[a] => Integer, NotUndef['b'] => Any}]", "Struct[a => Integer]", "Struct[{a => Struct[{b => Integer}]}]",
-	"Struct[{NotUndef[a] => Optional[Integer]}]", "Struct[{a => Any}]",
-	"! Enum[]", "! Integer[5, 1]", "! Integer['1']", "! Array[[String]]", "! string", "! Optional[String, Integer]", "! Variant[String, undef]", "! Enum[1]", "! Boolean[1]", "! Data[1]",
-	"! Hash[String]", "! String[1][2]", "! Integer[-1, +2]", "! String[", "! Pattern[/a]", "! Struct[{a}]", "! Struct[{1 => String}]", "! ", "! Array[String] x", "! Pattern[/(/]",
+	"Tuple", "Tuple[String]", "Tuple[String, Integer]", "Tuple[Integer, 1, 3]", "Tuple[String, Integer, 1, default]", "Tuple[Integer, 0, default]",
+	"Tuple[Integer, default, 2]",
+	"Struct", "Struct[{a => Integer}]", "Struct[{'a' => Optional[Integer], b => String}]", "Struct[{Optional[a] => Integer, NotUndef['b'] => Any}]",
+	"Struct[a => Integer]", "Struct[{a => Struct[{b => Integer}]}]", "Struct[{NotUndef[a] => Optional[Integer]}]", "Struct[{a => Any}]",
+	"! Enum[]", "! Integer[5, 1]", "! Integer['1']", "! Array[[String]]", "! string", "! Optional[String, Integer]", "! Variant[String, undef]", "! Enum[1]",
+	"! Boolean[1]", "! Data[1]",
+	"! Hash[String]", "! String[1][2]", "! Integer[-1, +2]", "! String[", "! Pattern[/a]", "! Struct[{a}]", "! Struct[{1 => String}]", "! ",
+	"! Array[String] x", "! Pattern[/(/]",
 }
 
 var values = []string{
 	`null`, `true`, `false`, `0`, `1`, `-3`, `15`, `16`, `9223372036854775807`, `9223372036854775808`, `1.0`, `2.5`, `-1e0`, `1E2`,
 	`""`, `"a"`, `"b c"`, `"it's"`, `"tab\t"`, `"abc"`, `"ab"`, `"x\nb\ny"`, `"a\nb"`, `"ÄB"`, `"/etc"`, `"c0ffee\n"`, `"1"`, `"zz"`,
 	`[]`, `["a"]`, `[1]`, `[1, 2, 3]`, `["a", 1]`, `["a", 1, 2]`, `[null]`, `[[1], []]`, `[["a"]]`,
-	`{}`, `{"a": 1}`, `{"a": "x"}`, `{"a": null}`, `{"a": null, "b": "x"}`, `{"b": "x"}`, `{"a": 1, "b": 2}`, `{"a": {"b": 1}}`, `{"a": {"b": "1"}}`, `{"a": 1, "c": 1}`,
+	`{}`, `{"a": 1}`, `{"a": "x"}`, `{"a": null}`, `{"a": null, "b": "x"}`, `{"b": "x"}`, `{"a": 1, "b": 2}`, `{"a": {"b": 1}}`,
+	`{"a": {"b": "1"}}`, `{"a": 1, "c": 1}`,
 }
 
 // TestLikePuppet asks the real Puppet whether each value is an instance of each
@@ -215,7 +219,8 @@ func TestAliases(t *testing.T) {
 	if err := check("Web::Tree", `{"port": 1, "below": [{"port": 2, "below": []}]}`); err != nil {
 		t.Error(err)
 	}
-	if got, want := errorText(check("Web::Tree", `{"port": 1, "below": [{"port": 0}]}`)), "below[0].port: expects Web::Port = Integer[1, 65535], got Integer"; got != want {
+	if got, want := errorText(check("Web::Tree", `{"port": 1, "below": [{"port": 0}]}`)),
+		"below[0].port: expects Web::Port = Integer[1, 65535], got Integer"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := check("Web::Loop", `1`); err == nil || errors.As(err, new(*Mismatch)) {
@@ -250,7 +255,9 @@ func TestSlowPatternsAreStopped(t *testing.T) {
 
 func TestSensitive(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{"Sensitive[String]": true, "Optional[Sensitive[String[1]]]": true, "Sensitive": true, "String": false, "Array[String]": false} {
+	for text, want := range map[string]bool{
+		"Sensitive[String]": true, "Optional[Sensitive[String[1]]]": true, "Sensitive": true, "String": false, "Array[String]": false,
+	} {
 		parsed, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,9 @@ func TestFieldsOfRequests(t *testing.T) {
 
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	for caller, good := range map[string]bool{"": true, "tutti=ana": true, strings.Repeat("a", 200): true, strings.Repeat("a", 201): false, "a\nb": false, "a\x00": false} {
+	for caller, good := range map[string]bool{
+		"": true, "tutti=ana": true, strings.Repeat("a", 200): true, strings.Repeat("a", 201): false, "a\nb": false, "a\x00": false,
+	} {
 		data := pxp.BlockingData(pxp.Request{Transaction: "7", Module: "m", Action: "a", Caller: caller})
 		r, err := pxp.ParseRequest(data)
 		if (err == nil) != good || good && r.Caller != caller {

@@ -21,7 +21,8 @@ func parsers() map[string]parser {
 	return map[string]parser{
 		"request": as(pxp.ParseRequest), "non-blocking request": as(pxp.ParseNonBlockingRequest), "provisional": as(pxp.ParseProvisional),
 		"response": as(pxp.ParseResponse), "failure": as(pxp.ParseFailure),
-		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet), "pointer": as(pxp.ParseCatalogPointer), "changed": as(pxp.ParseCatalogChange),
+		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet),
+		"pointer": as(pxp.ParseCatalogPointer), "changed": as(pxp.ParseCatalogChange),
 		"echo": as(pxp.ParseEcho), "ping": as(pxp.ParsePing), "status": as(pxp.ParseStatus), "cancel": as(pxp.ParseCancel),
 		"events": as(pxp.ParseRunEvents), "events taken": as(pxp.ParseRunEventsTaken),
 		"told": as(pxp.ParseAgentTold), "list": as(pxp.ParseList), "describe": as(pxp.ParseDescribe), "list results": as(pxp.ParseListResults),

@@ -48,7 +48,8 @@ func metadataOf(name string) catalogue.Metadata {
 	text := []byte(`{"name":"` + name + `","more":"` + strings.Repeat("ä", 5000) + `"}`)
 	return catalogue.Metadata{
 		Described: catalogue.Described{
-			Digest: fleet.DigestOf([]byte(name)), Name: name, Version: "1.0", Provider: action.Choria, Description: "What " + name + " does", Known: at(1), Bytes: int64(len(text)),
+			Digest: fleet.DigestOf([]byte(name)), Name: name, Version: "1.0", Provider: action.Choria, Description: "What " + name + " does", Known: at(1),
+			Bytes: int64(len(text)),
 		},
 		Text: text,
 	}
@@ -93,7 +94,8 @@ func savesAll(t *testing.T, s catalogue.Store) {
 		{Node: "web-1", Set: a.Digest(), Version: "1.0", OS: "linux", Arch: "amd64", Told: at(2)},
 	}
 	save(t, s, catalogue.Change{
-		Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b, none.Digest(): none}, Modules: []catalogue.Metadata{metadataOf("echo"), metadataOf("ping")}, Agents: agents,
+		Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b, none.Digest(): none}, Modules: []catalogue.Metadata{metadataOf("echo"), metadataOf("ping")},
+		Agents: agents,
 	})
 	known, err := s.Catalogue(t.Context())
 	if err != nil || len(known.Sets) != 3 || len(known.Sets[none.Digest()]) != 0 {
@@ -106,7 +108,9 @@ func savesAll(t *testing.T, s catalogue.Store) {
 	}
 	save(t, s, catalogue.Change{ForgetSets: []fleet.Digest{none.Digest()}})
 	is(t, s, catalogue.Known{
-		Agents: agents, Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b}, Modules: []catalogue.Described{metadataOf("echo").Described, metadataOf("ping").Described},
+		Agents: agents, Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b}, Modules: []catalogue.Described{
+			metadataOf("echo").Described, metadataOf("ping").Described,
+		},
 	})
 	text, err := s.Metadata(t.Context(), metadataOf("ping").Digest)
 	if err != nil || string(text) != string(metadataOf("ping").Text) {
@@ -125,9 +129,13 @@ func keepsFirst(t *testing.T, s catalogue.Store) {
 
 func forgetsFirst(t *testing.T, s catalogue.Store) {
 	a, b := setOf("echo"), setOf("ping")
-	save(t, s, catalogue.Change{Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b}, Modules: []catalogue.Metadata{metadataOf("echo"), metadataOf("ping")}})
 	save(t, s, catalogue.Change{
-		ForgetSets: []fleet.Digest{a.Digest(), b.Digest(), setOf("never").Digest()}, ForgetModules: []fleet.Digest{metadataOf("echo").Digest, metadataOf("ping").Digest},
+		Sets: map[fleet.Digest]action.Set{a.Digest(): a, b.Digest(): b}, Modules: []catalogue.Metadata{metadataOf("echo"), metadataOf("ping")},
+	})
+	save(t, s, catalogue.Change{
+		ForgetSets: []fleet.Digest{a.Digest(), b.Digest(), setOf("never").Digest()}, ForgetModules: []fleet.Digest{
+			metadataOf("echo").Digest, metadataOf("ping").Digest,
+		},
 		Sets: map[fleet.Digest]action.Set{a.Digest(): a}, Modules: []catalogue.Metadata{metadataOf("echo")},
 	})
 	is(t, s, catalogue.Known{Sets: map[fleet.Digest]action.Set{a.Digest(): a}, Modules: []catalogue.Described{metadataOf("echo").Described}})
@@ -136,7 +144,10 @@ func forgetsFirst(t *testing.T, s catalogue.Store) {
 func replacesAgents(t *testing.T, s catalogue.Store) {
 	many := make([]catalogue.Agent, 3000)
 	for i := range many {
-		many[i] = catalogue.Agent{Node: fleet.Certname("node-" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)), Set: setOf("echo").Digest(), Version: "1", OS: "linux", Arch: "amd64", Told: at(i)}
+		many[i] = catalogue.Agent{
+			Node: fleet.Certname("node-" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)), Set: setOf("echo").Digest(), Version: "1", OS: "linux",
+			Arch: "amd64", Told: at(i),
+		}
 		many[i].Node = many[i].Node[:min(len(many[i].Node), 200)]
 	}
 	slices.SortFunc(many, func(a, b catalogue.Agent) int { return cmp.Compare(a.Node, b.Node) })

@@ -20,8 +20,9 @@ func at(minutes int) time.Time {
 // call is the n-th call of somebody.
 func call(n int, actor, module string) history.Call {
 	return history.Call{
-		Actor: actor, ActorKind: fleet.UserActor, Module: module, Action: "status", Input: fmt.Sprintf(`{"n":%d,"t":"é\u0000"}`, n), Targets: "all nodes; fact os.family=Debian",
-		Nodes: 5, Counts: map[action.Code]int{action.Done: 3, action.Offline: 2}, Began: at(n), Ended: at(n + 1), Left: n%2 == 1,
+		Actor: actor, ActorKind: fleet.UserActor, Module: module, Action: "status", Input: fmt.Sprintf(`{"n":%d,"t":"é\u0000"}`, n),
+		Targets: "all nodes; fact os.family=Debian",
+		Nodes:   5, Counts: map[action.Code]int{action.Done: 3, action.Offline: 2}, Began: at(n), Ended: at(n + 1), Left: n%2 == 1,
 	}
 }
 

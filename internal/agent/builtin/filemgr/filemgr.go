@@ -131,7 +131,9 @@ const (
 	dirBits  = 0o040000
 )
 
-var typeNames = map[uint32]string{fileBits: "file", dirBits: "directory", 0o120000: "symlink", 0o140000: "socket", 0o010000: "fifo", 0o020000: "chardev", 0o060000: "blockdev"}
+var typeNames = map[uint32]string{
+	fileBits: "file", dirBits: "directory", 0o120000: "symlink", 0o140000: "socket", 0o010000: "fifo", 0o020000: "chardev", 0o060000: "blockdev",
+}
 
 func typeName(mode uint32) string { return cmp.Or(typeNames[mode&typeBits], "unknown") }
 

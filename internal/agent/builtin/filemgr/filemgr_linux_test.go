@@ -65,7 +65,8 @@ func TestStatusIsThatOfStat(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "file"), "hello\n", 0o640)
-	if err := errors.Join(os.Symlink(file, dir+"/link"), unix.Mkfifo(dir+"/fifo", 0o600), os.Chtimes(file, unixTime(1000000000), unixTime(1200000000))); err != nil {
+	if err := errors.Join(os.Symlink(file, dir+"/link"), unix.Mkfifo(dir+"/fifo", 0o600),
+		os.Chtimes(file, unixTime(1000000000), unixTime(1200000000))); err != nil {
 		t.Fatal(err)
 	}
 	socket, err := new(net.ListenConfig).Listen(t.Context(), "unix", dir+"/socket")
@@ -86,7 +87,8 @@ func TestStatusIsThatOfStat(t *testing.T) {
 		if _, err := fmt.Sscanf(fields[5], "%x", &raw); err != nil {
 			t.Fatal(err)
 		}
-		if want := strings.Join(fields[:5], " ") + fmt.Sprintf(" %o", raw); said != want || got["type"] != kind || got["present"] != 1.0 || got["output"] != "present" || got["name"] != path {
+		if want := strings.Join(fields[:5], " ") + fmt.Sprintf(" %o", raw); said != want || got["type"] != kind || got["present"] != 1.0 ||
+			got["output"] != "present" || got["name"] != path {
 			t.Errorf("%s: %v, stat has %s", path, got, want)
 		}
 		if path == file {
@@ -146,7 +148,8 @@ func TestList(t *testing.T) {
 	}
 	want := `[{"gid":%d,"mode":"40750","mtime_seconds":%s,"name":"a","size":%s,"type":"directory","uid":%d},{"gid":%d,"mode":"100600","mtime_seconds":%s,"name":"b","size":2,"type":"file","uid":%d}]`
 	uid, gid := os.Getuid(), os.Getgid()
-	want = fmt.Sprintf(want, gid, output(t, "stat", "-c", "%Y", dir+"/a"), output(t, "stat", "-c", "%s", dir+"/a"), uid, gid, output(t, "stat", "-c", "%Y", dir+"/b"), uid)
+	want = fmt.Sprintf(want, gid, output(t, "stat", "-c", "%Y", dir+"/a"), output(t, "stat", "-c", "%s", dir+"/a"), uid, gid,
+		output(t, "stat", "-c", "%Y", dir+"/b"), uid)
 	for action, input := range map[string]string{"list": in(dir), "status": `{"file":"` + dir + `","dirlist":true}`} {
 		got, _ := ask(t, action, input)
 		if text, _ := json.Marshal(got["dir_listing"]); string(text) != want {
@@ -186,7 +189,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d bytes", len(got["text"].(string)))
 	}
 	binary := write(t, dir+"/binary", "a\xff\xfe\x00", 0o644)
-	if got, _ := ask(t, "read", in(binary)); got["base64"] != base64.StdEncoding.EncodeToString([]byte("a\xff\xfe\x00")) || got["text"] != nil || got["next"] != 4.0 {
+	if got, _ := ask(t, "read", in(binary)); got["base64"] != base64.StdEncoding.EncodeToString([]byte("a\xff\xfe\x00")) ||
+		got["text"] != nil || got["next"] != 4.0 {
 		t.Errorf("%v", got)
 	}
 	for _, broken := range []string{"a\xe2\x82", "\xe2", "\xff"} { // a character that the file ends in
@@ -217,7 +221,9 @@ func TestReadGivesOnlyWhatAllMayRead(t *testing.T) {
 			t.Errorf("%v, %s", got, why)
 		}
 	}
-	for path, want := range map[string]string{dir + "/nothing": "no such file or directory", dir + "/fifo": "it is no regular file", dir: "it is no regular file"} {
+	for path, want := range map[string]string{
+		dir + "/nothing": "no such file or directory", dir + "/fifo": "it is no regular file", dir: "it is no regular file",
+	} {
 		if _, why := ask(t, "read", in(path)); why != path+" cannot be read: "+want {
 			t.Error(why)
 		}
@@ -233,7 +239,9 @@ func TestTouchAndRemove(t *testing.T) {
 		t.Error(why)
 	}
 	path := filepath.Join(t.TempDir(), "x")
-	for _, step := range []struct{ action, want string }{{"touch", "the file was made"}, {"touch", "its times were set to now"}, {"remove", "it was removed"}, {"remove", "it is not there"}} {
+	for _, step := range []struct{ action, want string }{
+		{"touch", "the file was made"}, {"touch", "its times were set to now"}, {"remove", "it was removed"}, {"remove", "it is not there"},
+	} {
 		if step.want == "its times were set to now" {
 			if err := os.Chtimes(path, unixTime(1), unixTime(1)); err != nil {
 				t.Fatal(err)

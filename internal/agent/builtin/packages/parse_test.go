@@ -14,14 +14,18 @@ func TestParseDpkg(t *testing.T) {
 		text string
 		want State
 	}{
-		"installed":            {"ii \tbash\t5.2.15-2+b8\tamd64\n", State{Ensure: "5.2.15-2+b8", Version: "5.2.15", Release: "2+b8", Arch: "amd64"}},
-		"epoch":                {"ii \tvim\t2:9.0.1378-2\tamd64\n", State{Ensure: "2:9.0.1378-2", Epoch: "2", Version: "9.0.1378", Release: "2", Arch: "amd64"}},
-		"native":               {"ii \tdebconf\t1.5.82\tall\n", State{Ensure: "1.5.82", Version: "1.5.82", Arch: "all"}},
-		"held":                 {"hi \ta\t1-1-2\tall\n", State{Ensure: "1-1-2", Version: "1-1", Release: "2", Arch: "all"}},
-		"settings":             {"rc \tnginx\t1.22\tamd64\n", State{Ensure: "absent"}},
-		"only known":           {"un \tmail-transport-agent\t\t\n", State{Ensure: "purged"}},
-		"nothing":              {"", State{Ensure: "purged"}},
-		"several":              {"un \tlibc6\t\t\nrc \tlibc6\t2.35\ti386\nii \tlibc6\t2.36-9\tamd64\nii \tlibc6\t2.36-9\tarm64\n", State{Ensure: "2.36-9", Version: "2.36", Release: "9", Arch: "amd64"}},
+		"installed":  {"ii \tbash\t5.2.15-2+b8\tamd64\n", State{Ensure: "5.2.15-2+b8", Version: "5.2.15", Release: "2+b8", Arch: "amd64"}},
+		"epoch":      {"ii \tvim\t2:9.0.1378-2\tamd64\n", State{Ensure: "2:9.0.1378-2", Epoch: "2", Version: "9.0.1378", Release: "2", Arch: "amd64"}},
+		"native":     {"ii \tdebconf\t1.5.82\tall\n", State{Ensure: "1.5.82", Version: "1.5.82", Arch: "all"}},
+		"held":       {"hi \ta\t1-1-2\tall\n", State{Ensure: "1-1-2", Version: "1-1", Release: "2", Arch: "all"}},
+		"settings":   {"rc \tnginx\t1.22\tamd64\n", State{Ensure: "absent"}},
+		"only known": {"un \tmail-transport-agent\t\t\n", State{Ensure: "purged"}},
+		"nothing":    {"", State{Ensure: "purged"}},
+		"several": {
+			"un \tlibc6\t\t\nrc \tlibc6\t2.35\ti386\nii \tlibc6\t2.36-9\tamd64\nii \tlibc6\t2.36-9\tarm64\n", State{
+				Ensure: "2.36-9", Version: "2.36", Release: "9", Arch: "amd64",
+			},
+		},
 		"unpacked, configured": {"iU \ta\t1\tall\n", State{Ensure: "1", Version: "1", Arch: "all"}},
 	} {
 		c.want.Provider, c.want.Name = "apt", "x"
@@ -39,8 +43,12 @@ func TestParseRPM(t *testing.T) {
 	}{
 		"installed": {"bash\t(none)\t5.1.8\t9.el9\tx86_64\n", State{Ensure: "5.1.8-9.el9", Epoch: "0", Version: "5.1.8", Release: "9.el9", Arch: "x86_64"}},
 		"epoch":     {"openssl\t1\t3.0.7\t27.el9\tx86_64\n", State{Ensure: "1:3.0.7-27.el9", Epoch: "1", Version: "3.0.7", Release: "27.el9", Arch: "x86_64"}},
-		"several":   {"kernel\t(none)\t5.14.0\t1.el9\tx86_64\nkernel\t(none)\t5.14.0\t2.el9\tx86_64\n", State{Ensure: "5.14.0-2.el9", Epoch: "0", Version: "5.14.0", Release: "2.el9", Arch: "x86_64"}},
-		"nothing":   {"package x is not installed\n", State{Ensure: "absent"}},
+		"several": {
+			"kernel\t(none)\t5.14.0\t1.el9\tx86_64\nkernel\t(none)\t5.14.0\t2.el9\tx86_64\n", State{
+				Ensure: "5.14.0-2.el9", Epoch: "0", Version: "5.14.0", Release: "2.el9", Arch: "x86_64",
+			},
+		},
+		"nothing": {"package x is not installed\n", State{Ensure: "absent"}},
 	} {
 		c.want.Provider, c.want.Name = "dnf", "x"
 		if diff := cmp.Diff(c.want, parseRPM("dnf", "x", c.text)); diff != "" {

@@ -78,7 +78,8 @@ func (n *node) called(t *testing.T, name string) string {
 func TestAptWithARealDpkg(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	if err := os.WriteFile(filepath.Join(n.root, "var/lib/dpkg/status"), []byte("Package: base\nStatus: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: base\n\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(n.root, "var/lib/dpkg/status"),
+		[]byte("Package: base\nStatus: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: base\n\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"1:1.0-1", "1:2.0-1"} {
@@ -117,7 +118,8 @@ esac`)
 		{"install", `{"package":"tiny","version":"1:1.0-1"}`, "1:1.0-1", "", options + "install --allow-downgrades -- tiny=1:1.0-1"},
 		{"status", `{"package":"tiny"}`, "1:1.0-1", "", ""},
 		{"install", `{"package":"tiny","version":"1.0-1"}`, "1:1.0-1", "", options + "install --allow-downgrades -- tiny=1:1.0-1"},
-		{"install", `{"package":"tiny","version":"3"}`, "1:1.0-1", "install of the package tiny failed: the version is 1:1.0-1 afterwards", options + "install --allow-downgrades -- tiny=3"},
+		{"install", `{"package":"tiny","version":"3"}`, "1:1.0-1", "install of the package tiny failed: the version is 1:1.0-1 afterwards", options +
+			"install --allow-downgrades -- tiny=3"},
 		{"update", `{"package":"tiny"}`, "1:2.0-1", "", options + "install --only-upgrade -- tiny"},
 		{"uninstall", `{"package":"tiny"}`, "absent", "", options + "remove -- tiny"},
 		{"install", `{"package":"tiny"}`, "1:2.0-1", "", options + "install -- tiny"},
@@ -156,12 +158,14 @@ func TestPackagesOfThisMachine(t *testing.T) {
 	if got, _ := ask(t, packages.Config{}, "count", `{}`); fmt.Sprint(got["output"]) != run(t, "dpkg -l | grep -c '^.i'") {
 		t.Error(got)
 	}
-	if got, _ := ask(t, packages.Config{}, "md5", `{}`); got["output"] != run(t, `dpkg-query -W -f '${db:Status-Abbrev}${binary:Package} ${Version}\n' | sed -n 's/^.i //p' | LC_ALL=C sort | md5sum | cut -c1-32`) {
+	if got, _ := ask(t, packages.Config{}, "md5", `{}`); got["output"] != run(t,
+		`dpkg-query -W -f '${db:Status-Abbrev}${binary:Package} ${Version}\n' | sed -n 's/^.i //p' | LC_ALL=C sort | md5sum | cut -c1-32`) {
 		t.Error(got)
 	}
 	got, why := ask(t, packages.Config{}, "checkupdates", `{}`)
 	outdated, _ := got["outdated_packages"].([]any)
-	if want := len(regexp.MustCompile(`(?m)^Inst \S+ \[`).FindAllString(got["output"].(string), -1)); len(outdated) != want || got["package_manager"] != "apt" || why != "" {
+	if want := len(regexp.MustCompile(`(?m)^Inst \S+ \[`).FindAllString(got["output"].(string), -1)); len(outdated) != want ||
+		got["package_manager"] != "apt" || why != "" {
 		t.Errorf("%d outdated packages, apt-get prints %d; %s", len(outdated), want, why)
 	}
 	data, err := packages.Data(packages.Config{})(t.Context(), "dpkg")
@@ -188,9 +192,12 @@ esac`
 func TestRPM(t *testing.T) {
 	t.Parallel()
 	for manager, calls := range map[string][]string{
-		"dnf":    {"dnf -y install -- tiny-1.0", "dnf -y update -- tiny", "rpm -e -- tiny", "dnf -y install -- tiny", "dnf -y erase -- tiny"},
-		"yum":    {"yum -y install -- tiny-1.0", "yum -y update -- tiny", "rpm -e -- tiny", "yum -y install -- tiny", "yum -y erase -- tiny"},
-		"zypper": {"zypper --non-interactive install --auto-agree-with-licenses --oldpackage -- tiny=1.0", "zypper --non-interactive update --auto-agree-with-licenses -- tiny", "rpm -e -- tiny", "zypper --non-interactive install --auto-agree-with-licenses -- tiny", "zypper --non-interactive remove -- tiny"},
+		"dnf": {"dnf -y install -- tiny-1.0", "dnf -y update -- tiny", "rpm -e -- tiny", "dnf -y install -- tiny", "dnf -y erase -- tiny"},
+		"yum": {"yum -y install -- tiny-1.0", "yum -y update -- tiny", "rpm -e -- tiny", "yum -y install -- tiny", "yum -y erase -- tiny"},
+		"zypper": {
+			"zypper --non-interactive install --auto-agree-with-licenses --oldpackage -- tiny=1.0", "zypper --non-interactive update --auto-agree-with-licenses -- tiny",
+			"rpm -e -- tiny", "zypper --non-interactive install --auto-agree-with-licenses -- tiny", "zypper --non-interactive remove -- tiny",
+		},
 	} {
 		n := newNode(t)
 		n.program(t, "rpm", fakeRPM)
@@ -221,7 +228,8 @@ func TestRPM(t *testing.T) {
 		}
 		_, why = ask(t, n.cfg, "yum_checkupdates", `{}`)
 		_, cleaning := ask(t, n.cfg, "yum_clean", `{"mode":"metadata"}`)
-		if refused := "this node's package manager is zypper, not dnf or yum"; manager == "zypper" && (why != refused || cleaning != refused) || manager != "zypper" && (why != "" || cleaning != "" || n.called(t, manager) != manager+" clean metadata") {
+		if refused := "this node's package manager is zypper, not dnf or yum"; manager == "zypper" && (why != refused || cleaning != refused) ||
+			manager != "zypper" && (why != "" || cleaning != "" || n.called(t, manager) != manager+" clean metadata") {
 			t.Errorf("%s: %s, %s", manager, why, cleaning)
 		}
 		count, _ := ask(t, n.cfg, "count", `{}`)

@@ -80,12 +80,14 @@ func TestProcessesOfThisMachine(t *testing.T) {
 		t.Fatal(err, done.Why())
 	}
 	got := ours(pick(all, regexp.MustCompile(""), false).Processes)
-	if diff := cmp.Diff(ours(parsePS(done.Stdout)), got, cmpopts.IgnoreFields(Process{}, "VirtualSize", "Resident", "Name", "State")); diff != "" || len(got) != 3 {
+	if diff := cmp.Diff(ours(parsePS(done.Stdout)), got, cmpopts.IgnoreFields(Process{}, "VirtualSize", "Resident", "Name", "State")); diff != "" ||
+		len(got) != 3 {
 		t.Errorf("(-ps +got):\n%s", diff)
 	}
 	text, why := builtintest.Ask(t, Module(), "list", `{"pattern":"^sleep 1000\\.0625$"}`)
 	var l listing
-	if err := json.Unmarshal([]byte(text), &l); err != nil || why != "" || l.Count != 2 || l.Cut || l.Processes[0].Name != "sleep" || l.Processes[0].VirtualSize == 0 || !strings.ContainsAny(l.Processes[0].State, "SRD") {
+	if err := json.Unmarshal([]byte(text), &l); err != nil || why != "" || l.Count != 2 || l.Cut || l.Processes[0].Name != "sleep" ||
+		l.Processes[0].VirtualSize == 0 || !strings.ContainsAny(l.Processes[0].State, "SRD") {
 		t.Errorf("%s, %s, %v", text, why, err)
 	}
 	if _, why := builtintest.Ask(t, Module(), "list", `{"pattern":"("}`); why != "field pattern: it must be a regular expression" {
@@ -129,7 +131,8 @@ func TestListsAreBounded(t *testing.T) {
 	for i := range all {
 		all[i] = Process{PID: i, User: "u", State: "S", CommandLine: fmt.Sprintf("%d %s", i%2, strings.Repeat("ä", maxCommandLine))}
 	}
-	if l := pick(all, regexp.MustCompile(""), false); len(l.Processes) != maxRows || l.Count != 2*maxRows || !l.Cut || len(l.Processes[0].CommandLine) > maxCommandLine+3 {
+	if l := pick(all, regexp.MustCompile(""), false); len(l.Processes) != maxRows || l.Count != 2*maxRows || !l.Cut ||
+		len(l.Processes[0].CommandLine) > maxCommandLine+3 {
 		t.Errorf("%d rows, %d count, cut %v", len(l.Processes), l.Count, l.Cut)
 	}
 	if l := pick(all, regexp.MustCompile("^1"), false); len(l.Processes) != maxRows || l.Count != maxRows || l.Cut {

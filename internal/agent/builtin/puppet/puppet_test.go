@@ -135,7 +135,9 @@ func TestLocksAreThoseOfPuppet(t *testing.T) {
 	t.Parallel()
 	n := realNode(t)
 	const path = "var/state/agent_disabled.lock"
-	for given, more := range map[string][]string{`{}`: nil, `{"message":"kernel \"5\" / back\\slash ünïcode \u2028 x"}`: {"kernel \"5\" / back\\slash ünïcode \u2028 x"}} {
+	for given, more := range map[string][]string{
+		`{}`: nil, `{"message":"kernel \"5\" / back\\slash ünïcode \u2028 x"}`: {"kernel \"5\" / back\\slash ünïcode \u2028 x"},
+	} {
 		args := append([]string{"agent", "--disable"}, more...)
 		n.says(args...)
 		want := n.read(path)
@@ -151,7 +153,8 @@ func TestLocksAreThoseOfPuppet(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o644 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
-		if out, err := exec.CommandContext(t.Context(), n.puppet, "agent", "--onetime", "--no-daemonize", "--verbose").CombinedOutput(); !strings.Contains(string(out), "administratively disabled") {
+		if out, err := exec.CommandContext(t.Context(), n.puppet, "agent",
+			"--onetime", "--no-daemonize", "--verbose").CombinedOutput(); !strings.Contains(string(out), "administratively disabled") {
 			t.Errorf("Puppet does not see the lock: %v %s", err, out)
 		}
 		if results, errs, done := n.order("enable", `{}`); !done || n.read(path) != "" || results != `{"status":"Puppet is enabled","enabled":true}` {
@@ -215,13 +218,19 @@ func TestStatus(t *testing.T) {
 		want  string            // status, message, applying, idling, enabled, daemon_present, lock message
 	}{
 		{nil, "stopped|Currently stopped; no run has completed yet|false false true false|"},
-		{map[string]string{"summary.yaml": fmt.Sprintf("time:\n  last_run: %d\n", now-3661)}, "stopped|Currently stopped; last completed run 1 hours 1 minutes 01 seconds ago|false false true false|"},
+		{map[string]string{
+			"summary.yaml": fmt.Sprintf("time:\n  last_run: %d\n", now-3661),
+		}, "stopped|Currently stopped; last completed run 1 hours 1 minutes 01 seconds ago|false false true false|"},
 		{map[string]string{"agent.pid": puppets}, "idling|Currently idling; no run has completed yet|false true true true|"},
 		{map[string]string{"agent.pid": others}, "stopped|Currently stopped; no run has completed yet|false false true false|"},
-		{map[string]string{"agent.pid": puppets, "run.lock": puppets}, "applying a catalog|Currently applying a catalog; no run has completed yet|true false true true|"},
+		{map[string]string{
+			"agent.pid": puppets, "run.lock": puppets,
+		}, "applying a catalog|Currently applying a catalog; no run has completed yet|true false true true|"},
 		{map[string]string{"run.lock": "4194304"}, "stopped|Currently stopped; no run has completed yet|false false true false|"},
 		{map[string]string{"run.lock": "-1", "agent.pid": "x"}, "stopped|Currently stopped; no run has completed yet|false false true false|"},
-		{map[string]string{"disabled.lock": `{"disabled_message":"why"}`, "run.lock": puppets}, "disabled|Currently disabled; no run has completed yet|true false false false|why"},
+		{map[string]string{
+			"disabled.lock": `{"disabled_message":"why"}`, "run.lock": puppets,
+		}, "disabled|Currently disabled; no run has completed yet|true false false false|why"},
 		{map[string]string{"disabled.lock": "{"}, "disabled|Currently disabled; no run has completed yet|false false false false|"},
 	} {
 		for _, name := range []string{"summary.yaml", "agent.pid", "run.lock", "disabled.lock"} {
@@ -261,7 +270,8 @@ line': } file { "`+n.dir+`/made": content => 'x' } file { "`+n.dir+`/no/such": c
 		t.Fatal(err)
 	}
 	// Ruby reads the same file.
-	cmd := exec.CommandContext(t.Context(), "ruby", "-ryaml", "-rjson", "-e", "puts JSON.dump(YAML.load_file(ARGV[0]))", filepath.Join(n.dir, "public/last_run_summary.yaml"))
+	cmd := exec.CommandContext(t.Context(), "ruby", "-ryaml", "-rjson", "-e", "puts JSON.dump(YAML.load_file(ARGV[0]))",
+		filepath.Join(n.dir, "public/last_run_summary.yaml"))
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -275,9 +285,10 @@ line': } file { "`+n.dir+`/made": content => 'x' } file { "`+n.dir+`/no/such": c
 	}
 	resources, times := want["resources"].(map[string]any), want["time"].(map[string]any)
 	for field, value := range map[string]any{
-		"out_of_sync_resources": resources["out_of_sync"], "failed_resources": resources["failed"], "changed_resources": resources["changed"], "total_resources": resources["total"],
-		"corrected_resources": resources["corrective_change"], "config_retrieval_time": times["config_retrieval"], "total_time": times["total"], "lastrun": times["last_run"],
-		"config_version": fmt.Sprintf("%.0f", want["version"].(map[string]any)["config"]),
+		"out_of_sync_resources": resources["out_of_sync"], "failed_resources": resources["failed"], "changed_resources": resources["changed"],
+		"total_resources":     resources["total"],
+		"corrected_resources": resources["corrective_change"], "config_retrieval_time": times["config_retrieval"], "total_time": times["total"],
+		"lastrun": times["last_run"], "config_version": fmt.Sprintf("%.0f", want["version"].(map[string]any)["config"]),
 	} {
 		if s[field] != value {
 			t.Errorf("%s: got %v, want %v", field, s[field], value)
@@ -423,7 +434,8 @@ func TestRunOnce(t *testing.T) {
 		if err == nil {
 			p, err = pxp.ParsePuppet(o.Input)
 		}
-		if got := strings.Join(p.Flags, " "); err != nil || got != want || c.Path != "/tutti" || o.Configuration.Puppet != "/p" || o.Configuration.Transaction != "t1" {
+		if got := strings.Join(p.Flags, " "); err != nil || got != want || c.Path != "/tutti" || o.Configuration.Puppet != "/p" ||
+			o.Configuration.Transaction != "t1" {
 			t.Errorf("%s: %q, %v, want %q; %+v", input, got, err, want, o)
 		}
 	}
@@ -436,11 +448,14 @@ func TestWhatARunGives(t *testing.T) {
 	a := n.module().Actions["runonce"]
 	run := pxp.PuppetResults{Time: "1970-01-01T00:00:10Z", Environment: "production", Status: "changed", Metrics: map[string]int{"total": 8, "changed": 1}}
 	failed := run
-	failed.Status, failed.ErrorType, failed.Error, failed.ExitCode, failed.Stderr = "failed", pxp.AgentExitNonZero, "Puppet ended with exit code 1", 1, "Error: x\nError: y\n"
+	failed.Status, failed.ErrorType, failed.Error, failed.ExitCode, failed.Stderr = "failed", pxp.AgentExitNonZero, "Puppet ended with exit code 1",
+		1, "Error: x\nError: y\n"
 	failed.Metrics = map[string]int{"total": 8, "changed": 1, "failed": 2}
 	noop := run
 	noop.Pending = 3
-	disabled := pxp.PuppetResults{Time: "unknown", Status: "unknown", ErrorType: pxp.AgentDisabled, Error: "Puppet is disabled on this node", Metrics: map[string]int{}}
+	disabled := pxp.PuppetResults{
+		Time: "unknown", Status: "unknown", ErrorType: pxp.AgentDisabled, Error: "Puppet is disabled on this node", Metrics: map[string]int{},
+	}
 	other := run
 	other.ErrorType, other.Error = pxp.OtherCatalog, "it applied another catalog"
 	exit := 0
@@ -453,12 +468,14 @@ func TestWhatARunGives(t *testing.T) {
 		{string(pxp.Data(run)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed","initiated_at":10}`, "", false},
 		{string(pxp.Data(noop)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed, 3 would change without noop","initiated_at":10}`, "", false},
 		{
-			string(pxp.Data(failed)), "", `{"summary":"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y","initiated_at":10}`,
+			string(pxp.Data(failed)), "",
+			`{"summary":"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y","initiated_at":10}`,
 			"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y", true,
 		},
 		{string(pxp.Data(disabled)), "", `{"summary":"Puppet is disabled on this node"}`, "Puppet is disabled on this node", true},
 		{
-			string(pxp.Data(other)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog","initiated_at":10}`,
+			string(pxp.Data(other)), "",
+			`{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog","initiated_at":10}`,
 			"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog", true,
 		},
 		{"", "", "", "returned no results - stderr: (empty)", false},

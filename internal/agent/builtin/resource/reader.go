@@ -65,7 +65,8 @@ func (c Config) command(q request) (orders.Command, error) {
 		libraries = ""
 		env = puppetenv.Unwrapped(env, filepath.Dir(bin))
 	}
-	own := append(puppetenv.Environment(os.Getenv), "RUBYLIB="+strings.TrimSuffix(c.Dir+string(os.PathListSeparator)+libraries, string(os.PathListSeparator)), "PATH="+puppetenv.LastOf(env, "PATH"))
+	own := append(puppetenv.Environment(os.Getenv), "RUBYLIB="+strings.TrimSuffix(c.Dir+string(os.PathListSeparator)+libraries, string(os.PathListSeparator)),
+		"PATH="+puppetenv.LastOf(env, "PATH"))
 	return orders.Command{Path: script, Args: []string{applicationName}, Env: own, Input: pxp.Data(q)}, nil
 }
 

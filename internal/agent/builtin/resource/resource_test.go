@@ -35,7 +35,9 @@ func newNode(t *testing.T) *node {
 	t.Helper()
 	n := &node{t: t, dir: t.TempDir()}
 	n.puppet = programtest.Puppet(t, n.dir)
-	n.config = resource.Config{Puppet: func() (string, error) { return n.puppet, nil }, Dir: filepath.Join(n.dir, "ruby"), NSSwitch: filepath.Join(n.dir, "nsswitch.conf")}
+	n.config = resource.Config{
+		Puppet: func() (string, error) { return n.puppet, nil }, Dir: filepath.Join(n.dir, "ruby"), NSSwitch: filepath.Join(n.dir, "nsswitch.conf"),
+	}
 	return n
 }
 
@@ -305,11 +307,17 @@ func TestWhatMayBeApplied(t *testing.T) {
 		want   string // why not
 	}{
 		{resource.Config{}, `{"type":"file","name":"/x"}`, "the owner of this node does not allow resources to be changed; resource_types_allowed in agent.yaml names types that may be"},
-		{resource.Config{TypesAllowed: []string{"Service"}}, `{"type":"file","name":"/x"}`, "the owner of this node does not allow resources of the type file to be changed"},
+		{resource.Config{
+			TypesAllowed: []string{"Service"},
+		}, `{"type":"file","name":"/x"}`, "the owner of this node does not allow resources of the type file to be changed"},
 		{resource.Config{TypesAllowed: []string{"File"}}, `{"type":"FILE","name":"/x"}`, ""},
-		{resource.Config{TypesDenied: []string{"exec"}}, `{"type":"Exec","name":"/x"}`, "the owner of this node does not allow resources of the type exec to be changed"},
+		{resource.Config{
+			TypesDenied: []string{"exec"},
+		}, `{"type":"Exec","name":"/x"}`, "the owner of this node does not allow resources of the type exec to be changed"},
 		{resource.Config{TypesDenied: []string{"exec"}}, `{"type":"file","name":"/x"}`, ""},
-		{resource.Config{TypesDenied: []string{"exec"}}, `{"type":"::exec","name":"/x"}`, "field type: it must match the regular expression ^[A-Za-z][A-Za-z0-9_]*(::[A-Za-z][A-Za-z0-9_]*)*$"},
+		{resource.Config{TypesDenied: []string{
+			"exec",
+		}}, `{"type":"::exec","name":"/x"}`, "field type: it must match the regular expression ^[A-Za-z][A-Za-z0-9_]*(::[A-Za-z][A-Za-z0-9_]*)*$"},
 		{resource.Config{TypesDenied: []string{"exec"}}, `{"type":"file"}`, "field name: it is missing"},
 	} {
 		c.config.Puppet, c.config.Dir = func() (string, error) { return "/bin/true", nil }, t.TempDir()

@@ -192,15 +192,16 @@ func (c Config) daemonStats(context.Context, struct{}) (any, error) {
 	sample := []metrics.Sample{{Name: "/sched/threads/total:threads"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)
 	return struct {
-		Agents     []string `json:"agents"`
-		ConfigFile string   `json:"configfile"`
-		PID        int      `json:"pid"`
-		Started    int64    `json:"starttime"`
-		Threads    uint64   `json:"threads"`
-		Memory     uint64   `json:"memory"`
-		Version    string   `json:"version"`
-		Counts
-	}{c.names(), c.ConfigFile, os.Getpid(), c.Started.Unix(), sample[0].Value.Uint64(), sample[1].Value.Uint64() - sample[2].Value.Uint64(), c.Version, counts}, nil
+			Agents     []string `json:"agents"`
+			ConfigFile string   `json:"configfile"`
+			PID        int      `json:"pid"`
+			Started    int64    `json:"starttime"`
+			Threads    uint64   `json:"threads"`
+			Memory     uint64   `json:"memory"`
+			Version    string   `json:"version"`
+			Counts
+		}{c.names(), c.ConfigFile, os.Getpid(), c.Started.Unix(), sample[0].Value.Uint64(), sample[1].Value.Uint64() - sample[2].Value.Uint64(), c.Version, counts},
+		nil
 }
 
 type question struct {

@@ -47,7 +47,8 @@ func ask(t *testing.T, cfg self.Config, name, input string) (string, error) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ action, input, want string }{
-		{"inventory", `{}`, `{"agents":["lamp","task"],"versions":{"lamp":"2.0"},"facts":` + facts + `,"classes":["settings","ntp"],"version":"1.2.3","data_plugins":["agent","fact","service"]}`},
+		{"inventory", `{}`, `{"agents":["lamp","task"],"versions":{"lamp":"2.0"},"facts":` + facts +
+			`,"classes":["settings","ntp"],"version":"1.2.3","data_plugins":["agent","fact","service"]}`},
 		{"agent_inventory", `{}`, `{"agents":[{"agent":"lamp","version":"2.0","description":"Lamps","author":"us","provider":"built-in"},{"agent":"task"}]}`},
 		{"get_fact", `{"fact":"os.release.major"}`, `{"fact":"os.release.major","value":"12"}`},
 		{"get_fact", `{"fact":"os"}`, `{"fact":"os","value":{"family":"Debian","release":{"major":"12"}}}`},
@@ -83,7 +84,8 @@ func TestAnswers(t *testing.T) {
 		Agents                                                               []string
 	}
 	got, err = ask(t, config(), "daemon_stats", `{}`)
-	if json.Unmarshal([]byte(got), &stats) != nil || err != nil || stats.PID != os.Getpid() || stats.Starttime != 1700000000 || stats.Threads < 1 || stats.Memory < 1<<20 ||
+	if json.Unmarshal([]byte(got), &stats) != nil || err != nil || stats.PID != os.Getpid() || stats.Starttime != 1700000000 || stats.Threads < 1 ||
+		stats.Memory < 1<<20 ||
 		stats.Kept != 4 || stats.Running != 1 || stats.Waiting != 2 || stats.Undelivered != 3 || len(stats.Agents) != 2 {
 		t.Errorf("%s, %v", got, err)
 	}

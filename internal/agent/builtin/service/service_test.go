@@ -16,14 +16,32 @@ func TestParseShow(t *testing.T) {
 		want    State
 		unknown bool
 	}{
-		"runs":        {text: "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\n", want: State{"running", "enabled", "active (running)", "systemd"}},
-		"other order": {text: "ActiveState=inactive\nUnitFileState=disabled\nLoadState=loaded\nSubState=dead\n", want: State{"stopped", "disabled", "inactive (dead)", "systemd"}},
-		"failed":      {text: "LoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled\n", want: State{"stopped", "enabled", "failed (failed)", "systemd"}},
-		"starts":      {text: "LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nUnitFileState=static\n", want: State{"stopped", "static", "activating (auto-restart)", "systemd"}},
-		"reloads":     {text: "LoadState=loaded\nActiveState=reloading\nSubState=reload\nUnitFileState=enabled\n", want: State{"running", "enabled", "reloading (reload)", "systemd"}},
-		"masked":      {text: "LoadState=masked\nActiveState=inactive\nSubState=dead\nUnitFileState=masked\n", want: State{"stopped", "masked", "inactive (dead)", "systemd"}},
-		"generated":   {text: "LoadState=loaded\nActiveState=active\nSubState=exited\nUnitFileState=generated\n", want: State{"running", "generated", "active (exited)", "systemd"}},
-		"unknown":     {text: "LoadState=not-found\nActiveState=inactive\nSubState=dead\nUnitFileState=\n", unknown: true},
+		"runs": {
+			text: "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\n", want: State{"running", "enabled", "active (running)", "systemd"},
+		},
+		"other order": {
+			text: "ActiveState=inactive\nUnitFileState=disabled\nLoadState=loaded\nSubState=dead\n", want: State{"stopped", "disabled", "inactive (dead)", "systemd"},
+		},
+		"failed": {
+			text: "LoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled\n", want: State{"stopped", "enabled", "failed (failed)", "systemd"},
+		},
+		"starts": {
+			text: "LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nUnitFileState=static\n", want: State{
+				"stopped", "static", "activating (auto-restart)", "systemd",
+			},
+		},
+		"reloads": {
+			text: "LoadState=loaded\nActiveState=reloading\nSubState=reload\nUnitFileState=enabled\n", want: State{
+				"running", "enabled", "reloading (reload)", "systemd",
+			},
+		},
+		"masked": {
+			text: "LoadState=masked\nActiveState=inactive\nSubState=dead\nUnitFileState=masked\n", want: State{"stopped", "masked", "inactive (dead)", "systemd"},
+		},
+		"generated": {
+			text: "LoadState=loaded\nActiveState=active\nSubState=exited\nUnitFileState=generated\n", want: State{"running", "generated", "active (exited)", "systemd"},
+		},
+		"unknown": {text: "LoadState=not-found\nActiveState=inactive\nSubState=dead\nUnitFileState=\n", unknown: true},
 	} {
 		got, err := parseShow(c.text)
 		if diff := cmp.Diff(c.want, got); diff != "" || errors.Is(err, errUnknown) != c.unknown || !c.unknown && err != nil {
@@ -43,9 +61,13 @@ func TestParseResource(t *testing.T) {
 		want    State
 		unknown bool
 	}{
-		"runs":      {text: "---\nservice:\n  x:\n    ensure: running\n    enable: 'true'\n    provider: openrc\n", want: State{"running", "enabled", "running", "openrc"}},
-		"changed":   {text: "Notice: /Service[x]/ensure: ensure changed 'running' to 'stopped'\n---\nservice:\n  x:\n    ensure: stopped\n    enable: 'false'\n    provider: launchd\n", want: State{"stopped", "disabled", "stopped", "launchd"}},
-		"paused":    {text: "---\nservice:\n  x:\n    ensure: paused\n    enable: manual\n    provider: windows\n", want: State{"stopped", "manual", "paused", "windows"}},
+		"runs": {
+			text: "---\nservice:\n  x:\n    ensure: running\n    enable: 'true'\n    provider: openrc\n", want: State{"running", "enabled", "running", "openrc"},
+		},
+		"changed": {text: "Notice: /Service[x]/ensure: ensure changed 'running' to 'stopped'\n---\nservice:\n  x:\n    ensure: stopped\n    enable: 'false'\n    provider: launchd\n", want: State{"stopped", "disabled", "stopped", "launchd"}},
+		"paused": {
+			text: "---\nservice:\n  x:\n    ensure: paused\n    enable: manual\n    provider: windows\n", want: State{"stopped", "manual", "paused", "windows"},
+		},
 		"no script": {text: "---\nservice:\n  x:\n    ensure: stopped\n    enable: 'false'\n    provider: debian\n", unknown: true},
 		"another":   {text: "---\nservice:\n  y:\n    ensure: running\n", unknown: true},
 	} {
@@ -62,7 +84,8 @@ func TestParseResource(t *testing.T) {
 func TestUnitOf(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"nginx": "nginx.service", "php7.4-fpm": "php7.4-fpm.service", "getty@tty1": "getty@tty1.service", "42": "42.service", "ssh.socket": "ssh.socket", "a.service": "a.service",
+		"nginx": "nginx.service", "php7.4-fpm": "php7.4-fpm.service", "getty@tty1": "getty@tty1.service", "42": "42.service", "ssh.socket": "ssh.socket",
+		"a.service": "a.service",
 	} {
 		if got := unitOf(name); got != want {
 			t.Errorf("%s: %s", name, got)

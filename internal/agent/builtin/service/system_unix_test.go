@@ -89,9 +89,12 @@ func TestSystemd(t *testing.T) {
 	s := newSystem(t)
 	s.dir("run/systemd/system")
 	s.program("bin/systemctl", fakeSystemctl)
-	const up, down = `{"status":"running","enabled":"enabled","state":"active (running)","provider":"systemd"}`, `{"status":"stopped","enabled":"enabled","state":"inactive (running)","provider":"systemd"}`
+	const up, down = `{"status":"running","enabled":"enabled","state":"active (running)","provider":"systemd"}`,
+		`{"status":"stopped","enabled":"enabled","state":"inactive (running)","provider":"systemd"}`
 	const show = "systemctl show --no-pager -p LoadState,ActiveState,SubState,UnitFileState -- web.service"
-	for _, step := range []struct{ action, want string }{{"status", down}, {"start", up}, {"status", up}, {"restart", up}, {"enable", up}, {"disable", up}, {"stop", down}} {
+	for _, step := range []struct{ action, want string }{
+		{"status", down}, {"start", up}, {"status", up}, {"restart", up}, {"enable", up}, {"disable", up}, {"stop", down},
+	} {
 		if got, why := s.ask(step.action, "web"); got != step.want || why != "" {
 			t.Errorf("%s: %s, %s", step.action, got, why)
 		}
@@ -130,9 +133,13 @@ case $1 in start|restart) [ -z "$HOME" ] && touch $f ;; stop) rm -f $f ;; status
 		t.Fatal(err)
 	}
 	s.dir("etc/rc3.d")
-	const up, down = `{"status":"running","enabled":"disabled","state":"runs","provider":"init"}`, `{"status":"stopped","enabled":"disabled","state":"does not run","provider":"init"}`
+	const up, down = `{"status":"running","enabled":"disabled","state":"runs","provider":"init"}`,
+		`{"status":"stopped","enabled":"disabled","state":"does not run","provider":"init"}`
 	for _, step := range []struct{ action, want, calls string }{
-		{"status", down, "web status"}, {"start", up, "web status,web start,web status"}, {"restart", up, "web status,web restart,web status"}, {"stop", down, "web status,web stop,web status"},
+		{"status", down, "web status"},
+		{"start", up, "web status,web start,web status"},
+		{"restart", up, "web status,web restart,web status"},
+		{"stop", down, "web status,web stop,web status"},
 	} {
 		if got, why := s.ask(step.action, "web"); got != step.want || why != "" {
 			t.Errorf("%s: %s, %s", step.action, got, why)
@@ -144,7 +151,8 @@ case $1 in start|restart) [ -z "$HOME" ] && touch $f ;; stop) rm -f $f ;; status
 	if data, why := s.ask("enable", "web"); data != down || why != "enable of the service web failed: this node has neither update-rc.d nor chkconfig" {
 		t.Errorf("without a tool: %s, %s", data, why)
 	}
-	s.program("bin/update-rc.d", `[ $2 = disable ] || ln -sf ../init.d/$1 $(dirname $0)/../etc/rc3.d/S02$1; [ $2 != disable ] || rm -f $(dirname $0)/../etc/rc3.d/S02$1`)
+	s.program("bin/update-rc.d",
+		`[ $2 = disable ] || ln -sf ../init.d/$1 $(dirname $0)/../etc/rc3.d/S02$1; [ $2 != disable ] || rm -f $(dirname $0)/../etc/rc3.d/S02$1`)
 	for _, step := range []struct{ action, want string }{{"enable", strings.Replace(down, "disabled", "enabled", 1)}, {"disable", down}} {
 		if got, why := s.ask(step.action, "web"); got != step.want || why != "" {
 			t.Errorf("%s: %s, %s", step.action, got, why)
@@ -163,7 +171,8 @@ case $1 in start|restart) [ -z "$HOME" ] && touch $f ;; stop) rm -f $f ;; status
 func TestPuppetIsAskedLast(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.program("bin/puppet", `f=$(dirname $0)/../state; [ $3 = stuck ] || case $4 in ensure=*) echo ${4#ensure=} > $f; echo "Notice: /Service[$3]/ensure: ensure changed" ;; esac
+	s.program("bin/puppet",
+		`f=$(dirname $0)/../state; [ $3 = stuck ] || case $4 in ensure=*) echo ${4#ensure=} > $f; echo "Notice: /Service[$3]/ensure: ensure changed" ;; esac
 [ $3 != wrong ] || { echo "Error: Could not run" >&2; exit 1; }
 printf -- "---\nservice:\n  $3:\n    ensure: $(cat $f 2>/dev/null || echo stopped)\n    enable: 'true'\n    provider: openrc\n"`)
 	s.cfg.Puppet = func() (string, error) { return filepath.Join(s.root, "bin/puppet"), nil }

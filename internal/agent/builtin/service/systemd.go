@@ -14,7 +14,9 @@ import (
 type systemd struct{ tools tool.Box }
 
 func (s systemd) state(ctx context.Context, name string) (State, error) {
-	done, err := s.tools.Run(ctx, tool.Command{Name: "systemctl", Args: []string{"show", "--no-pager", "-p", "LoadState,ActiveState,SubState,UnitFileState", "--", unitOf(name)}})
+	done, err := s.tools.Run(ctx, tool.Command{
+		Name: "systemctl", Args: []string{"show", "--no-pager", "-p", "LoadState,ActiveState,SubState,UnitFileState", "--", unitOf(name)},
+	})
 	if err != nil {
 		return State{}, err
 	}

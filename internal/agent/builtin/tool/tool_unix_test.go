@@ -56,7 +56,8 @@ func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	b := program(t, "speak", `head -c 3000000 /dev/zero; head -c 3000000 /dev/zero | tr '\0' 'x' >&2`)
 	done, err := b.Run(t.Context(), tool.Command{Name: "speak"})
-	if err != nil || !done.Cut || len(done.Stderr) != tool.MaxOutputBytes || strings.Count(done.Stdout, "\uFFFD") != tool.MaxOutputBytes || !strings.HasSuffix(done.Output(), "(there is more)") {
+	if err != nil || !done.Cut || len(done.Stderr) != tool.MaxOutputBytes || strings.Count(done.Stdout, "\uFFFD") != tool.MaxOutputBytes ||
+		!strings.HasSuffix(done.Output(), "(there is more)") {
 		t.Errorf("%d, %d, cut %v, %v", len(done.Stdout), len(done.Stderr), done.Cut, err)
 	}
 	if why := done.Why(); len(why) != 404 {

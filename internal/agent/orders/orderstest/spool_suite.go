@@ -48,8 +48,8 @@ func RunSpool(t *testing.T, open func(t *testing.T) Disk) {
 
 func record(transaction string, start int) orders.Record {
 	return orders.Record{
-		Transaction: transaction, Requester: "pcp:///server", Caller: "tutti=ana", Aborted: true, RequestID: "1-1-1-1-1", Module: "command", Action: "run", Notify: true,
-		Start: time.Date(2026, 11, 21, 12, 0, start, 123456000, time.UTC), Status: orders.Running,
+		Transaction: transaction, Requester: "pcp:///server", Caller: "tutti=ana", Aborted: true, RequestID: "1-1-1-1-1", Module: "command",
+		Action: "run", Notify: true, Start: time.Date(2026, 11, 21, 12, 0, start, 123456000, time.UTC), Status: orders.Running,
 	}
 }
 

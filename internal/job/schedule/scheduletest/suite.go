@@ -101,7 +101,8 @@ func due(t *testing.T, s schedule.Store) {
 		second, n int
 		want      []schedule.Entry
 	}{
-		"too early": {4, 9, nil}, "the first": {5, 9, []schedule.Entry{b}}, "both, the longest due first": {11, 9, []schedule.Entry{b, a}}, "one of them": {11, 1, []schedule.Entry{b}},
+		"too early": {4, 9, nil}, "the first": {5, 9, []schedule.Entry{b}}, "both, the longest due first": {11, 9, []schedule.Entry{b, a}},
+		"one of them": {11, 1, []schedule.Entry{b}},
 	} {
 		got, err := s.DueSchedules(t.Context(), when(c.second), c.n)
 		if err != nil {

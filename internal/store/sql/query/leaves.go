@@ -23,7 +23,8 @@ func readLeaves(list string) ([]listedLeaf, error) {
 	}
 	for !s.take("]") {
 		var l listedLeaf
-		if len(rows) > 0 && !s.take(",") || !s.take("[") || !s.text(&l.path) || !s.take(",") || !s.number(&l.kind) || !s.take(",") || !s.text(&l.text) || !s.take("]") {
+		if len(rows) > 0 && !s.take(",") || !s.take("[") || !s.text(&l.path) || !s.take(",") || !s.number(&l.kind) || !s.take(",") ||
+			!s.text(&l.text) || !s.take("]") {
 			return nil, s.wrong(list)
 		}
 		rows = append(rows, l)
