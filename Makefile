@@ -36,7 +36,9 @@ WAITING := /e2e(/pdbdiff)?$$|/internal/server$$|/internal/compiler/ruby$$
 COMPUTING := /internal/cli$$|/internal/diff$$
 # What takes too long for `make test`, in packages of which it runs the rest: `make stories` has it. For e2e, e2e/core_test.go says so.
 LONG := ^(TestRelease|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPlainPuppets|TestPlainPuppetUsesTheModulesOfTheVersion|$\
-TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets)$$
+TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets|TestPairsOfWholeCatalogs|$\
+TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo)$$
+LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql
 # A suite has parts, and goes on when one fails: `run NAME [arguments of go test]`. The linters look for what `go vet` finds.
 SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; run() { $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
 SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && echo "The ten slowest:" && tools/slowest $(BIN)/suite.json 10 && exit $$failed
@@ -81,7 +83,7 @@ test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the te
 
 stories: $(TEST_NEEDS) ## all other stories, tests that take long, and the questions to PuppetDB: what make test leaves out
 	@export CGO_ENABLED=0; $(SUITE); \
-	run long -trimpath -p 1 -run '$(LONG)' . ./internal/server ./internal/compiler/ruby; \
+	run long -trimpath -p 1 -run '$(LONG)' $(LONG_IN); \
 	run questions -trimpath ./e2e/pdbdiff; \
 	run stories -trimpath -count=1 ./e2e -args -long; \
 	$(call SLOWEST,long questions stories)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 // What a shell offers for an argument is found by its word in the verb's use (NODE, ENVIRONMENT), for a flag by its name: a new verb has it
 // without a word of its own. Verbs that need more have a complete of their own.
 
-// completeTime is how long a shell waits for the server; then nothing is offered.
+// completeTime is System.Completes where nobody says otherwise.
 const completeTime = 2 * time.Second
 
 // completion says what is offered: one of its fields is set.
@@ -66,10 +67,10 @@ func beginning(values []string, begun string) (some []string) {
 }
 
 // inTime gives a function that offers values its time.
-func inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
+func (a *app) inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		before := completing(cmd)
-		ctx, cancel := context.WithTimeout(before, completeTime)
+		ctx, cancel := context.WithTimeout(before, cmp.Or(a.system.Completes, completeTime))
 		defer cmd.SetContext(before)
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -86,7 +87,7 @@ var (
 // completes gives a tree of commands what is offered for their arguments and flags, where they have nothing of their own.
 func (a *app) completes(cmd *cobra.Command) {
 	if words := argumentWords(cmd.Use); cmd.ValidArgsFunction == nil && cmd.Runnable() && !cmd.HasSubCommands() {
-		cmd.ValidArgsFunction = inTime(func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		cmd.ValidArgsFunction = a.inTime(func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if word, ok := words.at(len(args)); ok {
 				return completionOf(cmd, word).offer(a, asked{cmd, args, begun})
 			}
@@ -99,7 +100,7 @@ func (a *app) completes(cmd *cobra.Command) {
 			return
 		}
 		several := flag.Value.Type() == "stringSlice"
-		_ = cmd.RegisterFlagCompletionFunc(flag.Name, inTime(func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, a.inTime(func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return offered.inList(a, cmd, begun, several)
 		})) // the flag is there
 	}

@@ -206,7 +206,7 @@ type result struct {
 
 func (s *jobServer) tutti(ctx context.Context, in string, change func(*System), args ...string) result {
 	var out, err bytes.Buffer
-	system := System{In: strings.NewReader(in), Out: &out, Err: &err, Env: s.env}
+	system := System{In: strings.NewReader(in), Out: &out, Err: &err, Env: s.env, Completes: time.Minute}
 	if change != nil {
 		change(&system)
 	}

@@ -30,6 +30,8 @@ type System struct {
 	Interrupts func() (each <-chan os.Signal, stop func())
 	// SecondChance is how long a second Ctrl-C is waited for; 0: 5 seconds.
 	SecondChance time.Duration
+	// Completes is how long a shell waits for what the server offers, and is then offered nothing; 0: 2 seconds.
+	Completes time.Duration
 }
 
 // Getenv returns the value of an environment variable; empty when it is not set.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/server/datadir"
 	"github.com/tutti-project/tutti/internal/server/settings"
@@ -117,12 +116,16 @@ func TestPreflight(t *testing.T) {
 // Who checks settings is told what cells lack; a strict server that cannot have them is refused.
 func TestTheCheckOfCells(t *testing.T) {
 	t.Parallel()
-	c := settings.Default() // this program is no guard, so there are no cells
-	if f := cellCheck(t.Context(), c); f.State != checkup.Warning || !strings.Contains(f.Found, "without any cell") {
+	c := settings.Default()
+	if f := cellCheck(t.Context(), c); f.State == checkup.Broken || !strings.Contains(f.Found, "in cells") {
 		t.Errorf("%+v", f)
 	}
-	c.CompileIsolation = "strict"
-	if f := cellCheck(t.Context(), c); f.State != checkup.Broken || fault.Of(f.Err) != fault.Unavailable {
+	c.CompileIsolation = "off"
+	if f := cellCheck(t.Context(), c); f.State != checkup.Warning || !strings.Contains(f.Found, "may do whatever the server may") || f.Mend == "" {
+		t.Errorf("off: %+v", f)
+	}
+	c.CompileIsolation, c.CompileUser = "strict", "no-such-user"
+	if f := cellCheck(t.Context(), c); f.State != checkup.Broken || !strings.Contains(f.Found, "compile_user") {
 		t.Errorf("strict: %+v", f)
 	}
 }
