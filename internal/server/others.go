@@ -116,7 +116,7 @@ func (o *others) alive(ctx context.Context) (map[string]bool, error) {
 	}
 	alive := make(map[string]bool, len(known))
 	for _, s := range known {
-		alive[s.ID] = s.Silent < lease.Shared().TTL && (s.ID == o.self || s.Silent < doubted || !o.gone(ctx, s.ID))
+		alive[s.ID] = s.There() && (s.ID == o.self || s.Silent < doubted || !o.gone(ctx, s.ID))
 	}
 	return alive, nil
 }
@@ -304,7 +304,7 @@ func connectedElsewhere(ctx context.Context, self string, roll lease.Roll, roste
 		return nil, err
 	}
 	for _, s := range known {
-		if s.ID == self || s.Silent >= lease.Shared().TTL {
+		if s.ID == self || !s.There() {
 			continue
 		}
 		seats, err := roster.Seats(ctx, s.ID)
