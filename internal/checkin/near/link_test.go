@@ -1,0 +1,92 @@
+package near_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/checkin/near"
+)
+
+// Many calls fail at the same moment: together they ask the records twice, not each of them, and none waits for its turn.
+func TestThoseWhoDoubtTogetherShareTheQuestions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers bool
+		took    time.Duration
+	}{"the records are silent": {false, 6 * time.Second}, "the records are slow": {true, 4 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				link := near.NewLink(&near.Link{Log: slog.New(slog.DiscardHandler), Ask: func(ctx context.Context) error {
+					asked++
+					if c.answers {
+						<-time.After(2 * time.Second)
+						return nil
+					}
+					<-ctx.Done()
+					return errGone
+				}})
+				begin := time.Now()
+				var all sync.WaitGroup
+				for range 50 {
+					all.Go(func() {
+						if link.Doubt(t.Context()) == c.answers {
+							t.Errorf("the link counts as cut: %t", !c.answers)
+						}
+					})
+				}
+				all.Wait()
+				if took := time.Since(begin); asked > 2 || took > c.took {
+					t.Errorf("asked %d times, in %v; want twice, in %v", asked, took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// Whoever doubts while a question is under way does not take its answer: it was begun before the call failed. One that gives up asks for nobody else.
+func TestADoubtIsAnsweredByWhatIsAskedSince(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, answers := 0, make(chan error)
+		link := near.NewLink(&near.Link{Log: slog.New(slog.DiscardHandler), Ask: func(ctx context.Context) error {
+			asked++
+			select {
+			case err := <-answers:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}})
+		var all sync.WaitGroup
+		doubt := func(ctx context.Context, want bool) {
+			all.Go(func() {
+				if cut := link.Doubt(ctx); cut != want {
+					t.Errorf("the link counts as cut: %t", cut)
+				}
+			})
+			synctest.Wait()
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		doubt(leaving, false)
+		doubt(t.Context(), false)
+		leave()
+		synctest.Wait()
+		if asked != 2 {
+			t.Fatalf("the second one has asked %d times, not once after the first one gave up", asked-1)
+		}
+		doubt(t.Context(), false)
+		answers <- nil // to the second
+		synctest.Wait()
+		if asked != 3 {
+			t.Fatalf("asked %d times: the third one takes an answer of before its doubt", asked)
+		}
+		answers <- nil
+		all.Wait()
+	})
+}
