@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,9 +34,9 @@ func TestTheWordOfAServerNearItsNodes(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		log, away := slog.New(slog.DiscardHandler), false
+		log, away := slog.New(slog.DiscardHandler), atomic.Bool{}
 		silent := func(ctx context.Context) error {
-			if away {
+			if away.Load() {
 				<-ctx.Done()
 				return errors.New("no answer")
 			}
@@ -63,13 +64,15 @@ func TestTheWordOfAServerNearItsNodes(t *testing.T) {
 		if err := disk.Add(near.Piece{Kind: near.Facts, Node: "a.test"}); err != nil { // of an earlier cut: there is something to say
 			t.Fatal(err)
 		}
-		away = true
+		away.Store(true)
 		<-time.After(time.Minute)
+		synctest.Wait()
 		if from, until := n.link.Last(); from.IsZero() || !until.IsZero() || told.Queued != 0 {
 			t.Fatalf("it is cut from %v until %v, and said %+v", from, until, told)
 		}
-		away = false
+		away.Store(false)
 		<-time.After(10 * time.Second)
+		synctest.Wait()
 		if _, until := n.link.Last(); until.IsZero() || told.BackAt != until || at != until || told.Queued != 1 {
 			t.Errorf("the way is back since %v; the records were told at %v: %+v", until, at, told)
 		}
