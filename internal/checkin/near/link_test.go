@@ -2,13 +2,16 @@ package near_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/checkin/near"
+	"github.com/tutti-project/tutti/internal/event"
 )
 
 // Many calls fail at the same moment: together they ask the records twice, not each of them, and none waits for its turn.
@@ -89,4 +92,33 @@ func TestADoubtIsAnsweredByWhatIsAskedSince(t *testing.T) {
 		answers <- nil
 		all.Wait()
 	})
+}
+
+// mute is an event.Store that gives no answer.
+type mute struct{ event.Store }
+
+func (mute) EventSpan(ctx context.Context) (event.Span, error) {
+	<-ctx.Done()
+	return event.Span{}, ctx.Err()
+}
+
+func (mute) AddEvents(ctx context.Context, _ []event.Event, _ time.Time) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Nothing about events waits for records that cannot be reached.
+func TestNobodyWaitsForTheStreamWhileTheWayIsCut(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t, filepath.Join(t.TempDir(), "near.db"))
+	c.cut(t)
+	stream := near.NewStream(mute{}, near.Intake{Link: c.link, Queue: c.disk, Now: time.Now})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := stream.EventSpan(ctx); !errors.Is(err, near.ErrCut) {
+		t.Errorf("the span: %v", err)
+	}
+	if err := stream.AddEvents(ctx, nil, time.Now()); !errors.Is(err, near.ErrCut) {
+		t.Errorf("what happens to agents: %v", err)
+	}
 }
