@@ -20,6 +20,9 @@ import (
 // MaxBytes is the most that a request or an answer may have: a message of a node, with what is around it.
 const MaxBytes = 65 << 20
 
+// ErrStore is wrapped by the error of a message that the store of content did not keep or give in time: nothing is known of the other server.
+var ErrStore = errors.New("the store of content")
+
 // Content is where large messages lie; a cas.Store that all servers share is one.
 type Content interface {
 	Put(ctx context.Context, r io.Reader) (fleet.Digest, int64, error)
@@ -93,7 +96,7 @@ func (b *Bus) pack(ctx context.Context, data []byte) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "a message of %d bytes to another server cannot be stored", len(data))
+		return nil, fault.Wrap(fault.Unavailable, errors.Join(ErrStore, err), "a message of %d bytes to another server cannot be stored", len(data))
 	}
 	text, err := json.Marshal(at)
 	return append(bytes.Clone(mark), text...), err
@@ -123,7 +126,7 @@ func (b *Bus) unpack(ctx context.Context, data []byte) ([]byte, error) {
 	case err != nil && lasts(err):
 		return nil, fault.Wrap(fault.Internal, err, "a large message of another server is not what was stored")
 	case err != nil:
-		return nil, fault.Wrap(fault.Unavailable, err, "a large message of another server cannot be read from the store of content now")
+		return nil, fault.Wrap(fault.Unavailable, errors.Join(ErrStore, err), "a large message of another server cannot be read from the store of content now")
 	}
 	message, err := sealer.Open(nil, nil, sealed, nil)
 	if err != nil {
