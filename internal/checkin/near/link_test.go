@@ -1,10 +1,12 @@
 package near_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,5 +122,28 @@ func TestNobodyWaitsForTheStreamWhileTheWayIsCut(t *testing.T) {
 	}
 	if err := stream.AddEvents(ctx, nil, time.Now()); !errors.Is(err, near.ErrCut) {
 		t.Errorf("what happens to agents: %v", err)
+	}
+}
+
+// stubborn is a queue that keeps what is to be set aside.
+type stubborn struct{ near.Queue }
+
+func (stubborn) SetAside(uint64, string) error { return errors.New("the disk is full") }
+
+// That a piece is set aside is said when it is.
+func TestWhatCannotBeSetAsideIsNotSaidToBe(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t, filepath.Join(t.TempDir(), "near.db"))
+	if err := c.disk.Add(near.Piece{Kind: "riddle", Node: "a.test"}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	courier := near.Courier{Link: c.link, Queue: stubborn{c.disk}, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	err := courier.Deliver(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "riddle") || strings.Contains(log.String(), "set aside") {
+		t.Errorf("%v; the log says %s", err, log.String())
+	}
+	if load := c.disk.Load(); load.Pieces != 1 || load.Aside != 0 {
+		t.Errorf("queued is %+v", load)
 	}
 }

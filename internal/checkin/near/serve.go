@@ -251,7 +251,7 @@ func (d Deliveries) Pointer(ctx context.Context, node fleet.Certname) (p deliver
 		p, err = d.Service.Pointer(ctx, node)
 		return err
 	})
-	if err == nil {
+	if err == nil || fault.Is(err, fault.NotFound) { // that it may have nothing is an answer, too
 		d.Keeper.Asked(node)
 	}
 	if !errors.Is(err, ErrCut) {

@@ -496,6 +496,16 @@ func TestNoOtherNodesCatalog(t *testing.T) {
 		t.Error(err)
 	}
 	c.back(t)
+	delete(c.office.pointers, "b.test") // it is told that it may have nothing, and does not get what it had before after that
+	if p, err := c.delivers.Pointer(t.Context(), "b.test"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("b.test may have %+v, %v", p, err)
+	}
+	c.cut(t)
+	if got, err := c.ask(t, own("b.test")); fault.Of(err) != fault.Unavailable {
+		t.Errorf("b.test gets %s, %v", got.Document, err)
+	}
+	c.back(t)
+	c.office.pointers["b.test"] = b
 	refresh(t, c, "a.test") // what was wrong is kept anew
 	c.cut(t)
 	if got, err := c.ask(t, own("a.test")); err != nil || !strings.Contains(string(got.Document), `"of a"`) {

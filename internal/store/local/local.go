@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/tutti-project/tutti/internal/checkin/near"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -67,6 +68,9 @@ func Exists(path string) bool {
 // Open opens the file, and makes it if there is none.
 func Open(path string, c Config) (*Store, error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fault.Wrap(fault.Conflict, err, "another process uses %s", path)
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read: it holds what nodes sent while the database could not be reached; "+
 			"bring the disk in order, or move the file away: then that is lost", path)

@@ -144,6 +144,13 @@ func TestAFileThatCannotBeReadIsRefused(t *testing.T) {
 	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(8)}); err == nil {
 		t.Error("another key opens it")
 	}
+	used := open(t, path, 1<<20)
+	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(7)}); fault.Of(err) != fault.Conflict || strings.Contains(err.Error(), "move the file away") {
+		t.Errorf("a file that is used: %v", err)
+	}
+	if err := used.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(strings.Repeat("damaged", 10_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
