@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -74,30 +75,44 @@ func exactly(names []string) string {
 
 // shared starts what all share, once.
 func (c *threes) shared() error {
-	c.once.Do(func() {
-		defer func() {
-			if failed, ok := recover().(runFailed); ok {
-				c.err = failed
-			}
-		}()
-		c.run = newRunTB()
-		c.database = startPostgres(c.run, "-c", "max_connections=600")
-		c.store = blobs3test.Start(c.run)
-		c.nats = natsbustest.Start(c.run, "")
-		c.secret = c.store.Credentials(blobs3test.SecretKey)
-		c.key = filepath.Join(c.run.TempDir(), "cluster.key")
-		if err := os.WriteFile(c.key, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
-			c.run.Fatal(err)
-		}
-	})
+	c.once.Do(func() { c.err = attempt("start what three servers share", c.start) })
 	return c.err
 }
 
-func (c *threes) close() error {
-	if c.run != nil {
-		c.run.end()
+func (c *threes) start() {
+	c.run = newRunTB()
+	c.database = startPostgres(c.run, "-c", "max_connections=600")
+	c.store = blobs3test.Start(c.run)
+	c.nats = natsbustest.Start(c.run, "")
+	c.secret = c.store.Credentials(blobs3test.SecretKey)
+	c.key = filepath.Join(c.run.TempDir(), "cluster.key")
+	if err := os.WriteFile(c.key, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
+		c.run.Fatal(err)
 	}
+}
+
+// attempt makes an error of a runTB's failure, and of any other panic: what a runTB is not asked for otherwise is nil.
+func attempt(what string, do func()) (err error) {
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case runFailed:
+			err = fmt.Errorf("%s: %w", what, failed)
+		case error:
+			err = fmt.Errorf("%s: %w\n%s", what, failed, debug.Stack())
+		default:
+			err = fmt.Errorf("%s: %v\n%s", what, failed, debug.Stack())
+		}
+	}()
+	do()
 	return nil
+}
+
+func (c *threes) close() error {
+	if c.run == nil {
+		return nil
+	}
+	return c.run.end()
 }
 
 // newDatabase makes one, and returns its URL.
@@ -326,11 +341,40 @@ func (r *runTB) TempDir() string {
 	return dir
 }
 
-func (r *runTB) end() {
+// end ends all of it, also when a part does not end well.
+func (r *runTB) end() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, end := range slices.Backward(r.ends) {
-		end()
+		err = errors.Join(err, attempt("end what three servers share", end))
 	}
-	_ = os.RemoveAll(r.dir)
+	return errors.Join(err, os.RemoveAll(r.dir))
+}
+
+// A mistake in what three servers share fails every story that wants it: it is no success, whatever kind of panic tells of it.
+func TestAMistakeInWhatThreeServersShareFails(t *testing.T) {
+	t.Parallel()
+	run := newRunTB()
+	for name, do := range map[string]func(){
+		"a failure":                    func() { run.Fatalf("PostgreSQL is %s", "missing") },
+		"what a runTB cannot":          func() { run.Skip("there is no NATS") },
+		"a mistake of another package": func() { panic("an odd flag") },
+		"nil":                          func() { _ = *(*int)(nil) },
+	} {
+		if err := attempt(name, do); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := attempt("nothing", func() {}); err != nil {
+		t.Error(err)
+	}
+	ended := false
+	run.Cleanup(func() { ended = true })
+	run.Cleanup(func() { panic("it does not end") })
+	if err := (&threes{run: run}).close(); err == nil || !strings.Contains(err.Error(), "it does not end") || !ended {
+		t.Errorf("the end: %v; the rest has ended: %t", err, ended)
+	}
+	if _, err := os.Stat(run.dir); err == nil {
+		t.Errorf("%s is left behind", run.dir)
+	}
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/bench/rivals"
@@ -25,7 +23,7 @@ type cluster struct {
 	postgres *rivals.Postgres
 	s3       *rivals.S3
 	nats     *rivals.NATS
-	servers  []*rivals.Tutti // the first one has the administrator's token
+	servers  []*rivals.Tutti
 	ca       *authority.Authority
 }
 
@@ -75,16 +73,6 @@ func (c *cluster) join(ctx context.Context) error {
 		c.ca, err = authority.Open(filepath.Join(c.dir, name, "data"))
 	}
 	return err
-}
-
-// client asks one of the servers, as the administrator.
-func (c *cluster) client(s *rivals.Tutti) (*api.Client, error) {
-	token, err1 := os.ReadFile(c.servers[0].TokenPath())
-	ca, err2 := os.ReadFile(s.CAPath())
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	return api.NewClient(api.ClientConfig{Server: s.LocalhostURL(), Token: strings.TrimSpace(string(token)), CAPEM: ca})
 }
 
 // usage is that of all processes.

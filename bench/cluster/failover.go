@@ -45,7 +45,7 @@ func (w *work) killed(ctx context.Context) (measure.Row, error) {
 	var asked *api.Client
 	for i, s := range w.servers {
 		if i != victim {
-			if asked, err = w.client(s); err != nil {
+			if asked, err = s.API(); err != nil {
 				return measure.Row{}, err
 			}
 		}
@@ -75,7 +75,7 @@ func (w *work) killed(ctx context.Context) (measure.Row, error) {
 func (w *work) busiest(ctx context.Context) (place int, name string, err error) {
 	most := -1
 	for i, s := range w.servers {
-		client, err := w.client(s)
+		client, err := s.API()
 		if err != nil {
 			return 0, "", err
 		}

@@ -63,7 +63,7 @@ func (s settings) newWork(ctx context.Context, c *cluster) (w *work, err error) 
 	if w.facts, err = catalogrequest.Read(s.Facts); err != nil {
 		return w, err
 	}
-	if w.admin, err = c.client(c.servers[0]); err != nil {
+	if w.admin, err = c.servers[0].API(); err != nil {
 		return w, err
 	}
 	code := filepath.Join(c.dir, "code")

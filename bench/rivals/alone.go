@@ -2,6 +2,7 @@ package rivals
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/tutti-project/tutti/bench/rivals/measure"
@@ -14,7 +15,7 @@ var AsFastAsItCan = []string{"--reuse-check=0", "--max-load=0", "--verify-share=
 // Alone compiles Tutti, starts it below dir with more arguments for `tutti server`, has rows measured, and stops it.
 func (k *Knobs) Alone(ctx context.Context, dir string, args []string,
 	rows func(tutti *Tutti, binary string) ([]measure.Row, error),
-) (measured []measure.Row, err error) {
+) ([]measure.Row, error) {
 	binary, err := BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -23,10 +24,11 @@ func (k *Knobs) Alone(ctx context.Context, dir string, args []string,
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if stop := tutti.Stop(); err == nil {
-			err = stop
-		}
-	}()
-	return rows(tutti, binary)
+	return whileItRuns(tutti.Stop, func() ([]measure.Row, error) { return rows(tutti, binary) })
+}
+
+// whileItRuns measures, then stops a server. What goes wrong with either is said: a server that does not stop is often why nothing was measured.
+func whileItRuns(stop func() error, rows func() ([]measure.Row, error)) (measured []measure.Row, err error) {
+	defer func() { err = errors.Join(err, stop()) }()
+	return rows()
 }

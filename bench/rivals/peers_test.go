@@ -192,3 +192,38 @@ func TestCopyTreeCopiesAll(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// What psql says is in the error, and what is measured is not mixed with it.
+func TestErrorsHaveTheWordsOfPsql(t *testing.T) {
+	t.Parallel()
+	p := &Postgres{bin: t.TempDir()}
+	psql := func(script string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(p.bin, "psql"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	psql("echo 'FATAL: there is no such database' >&2; exit 2\n")
+	if _, err := p.Bytes(t.Context(), "lost"); err == nil || !strings.Contains(err.Error(), "FATAL: there is no such database") || !strings.Contains(err.Error(), "lost") {
+		t.Errorf("the size: %v", err)
+	}
+	if err := p.Analyze(t.Context(), "lost"); err == nil || !strings.Contains(err.Error(), "FATAL: there is no such database") {
+		t.Errorf("a statement: %v", err)
+	}
+	psql("echo 'WARNING: collation version mismatch' >&2; echo 4711\n")
+	if n, err := p.Bytes(t.Context(), "db"); n != 4711 || err != nil {
+		t.Errorf("the size is %d, %v", n, err)
+	}
+}
+
+// A server that does not stop is said, also when nothing was measured.
+func TestAServerThatDoesNotStopIsSaid(t *testing.T) {
+	t.Parallel()
+	broken, stuck := errors.New("nothing was measured"), errors.New("it does not stop")
+	for _, wrong := range []error{nil, broken} {
+		_, err := whileItRuns(func() error { return stuck }, func() ([]measure.Row, error) { return nil, wrong })
+		if !errors.Is(err, stuck) || wrong != nil && !errors.Is(err, wrong) {
+			t.Errorf("with %v: %v", wrong, err)
+		}
+	}
+}

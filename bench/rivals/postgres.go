@@ -1,6 +1,7 @@
 package rivals
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -126,12 +127,21 @@ func (p *Postgres) ready(ctx context.Context) bool { return p.sql(ctx, "postgres
 
 // sql runs one statement as the superuser.
 func (p *Postgres) sql(ctx context.Context, database, statement string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", //nolint:gosec // statements of this package
+	_, err := p.ask(ctx, database, statement)
+	return err
+}
+
+// ask is sql, and returns what it printed. An error has the words of psql.
+func (p *Postgres) ask(ctx context.Context, database, statement string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", //nolint:gosec // statements of this package
 		"-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", "-d", database, "-c", statement)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", statement, err, out)
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", statement, err, words.Bytes(), out)
 	}
-	return nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // MakeDatabase makes a database, unless it is there already.
@@ -150,13 +160,11 @@ func (p *Postgres) Analyze(ctx context.Context, database string) error {
 
 // Bytes is what a database takes on the disk.
 func (p *Postgres) Bytes(ctx context.Context, database string) (int64, error) {
-	//nolint:gosec // our own words
-	out, err := exec.CommandContext(ctx, filepath.Join(p.bin, "psql"), "-X", "-A", "-t", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres",
-		"-d", database, "-c", "select pg_database_size(current_database())").Output()
+	size, err := p.ask(ctx, database, "select pg_database_size(current_database())")
 	if err != nil {
 		return 0, fmt.Errorf("the size of database %s: %w", database, err)
 	}
-	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	return strconv.ParseInt(size, 10, 64)
 }
 
 // Version is the server package's: its programs lie below /usr/lib/postgresql/15.

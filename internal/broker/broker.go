@@ -102,9 +102,10 @@ type Broker struct {
 	settling    []*Session // that came or left, and the records do not have it yet
 	tidyAt      int        // as many of them are looked through
 
-	settle chan struct{}   // there are some
-	missed atomic.Bool     // what other brokers told may have been lost
-	alive  map[string]bool // servers that were there at the last look; mu is held
+	settle chan struct{}          // there are some
+	missed atomic.Bool            // what other brokers told may have been lost
+	alive  map[string]bool        // servers that were there at the last look; mu is held
+	vain   map[wire.URI]time.Time // senders that the records did not have, and when they were looked up; mu is held
 }
 
 // Stats is what a Broker has done since it was made.
@@ -129,7 +130,7 @@ func New(cfg Config) (*Broker, error) {
 	return &Broker{
 		cfg: cfg, queues: budget{limit: cfg.AllQueuesBytes},
 		sessions: map[wire.URI]*Session{}, names: map[fleet.Certname]int{}, subscribers: map[wire.URI]*subscription{},
-		far: newElsewhere(), settle: make(chan struct{}, 1),
+		far: newElsewhere(), settle: make(chan struct{}, 1), vain: map[wire.URI]time.Time{},
 	}, nil
 }
 

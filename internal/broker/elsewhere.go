@@ -127,6 +127,7 @@ func (b *Broker) cameElsewhere(seat Seat, n *news) {
 		n.ousted = append(n.ousted, ousting{here, seat, ask})
 	}
 	b.far.put(seat)
+	delete(b.vain, seat.URI)
 	b.note(seat.URI, 1)
 	n.came = append(n.came, seat.Presence)
 }
@@ -167,16 +168,27 @@ func (b *Broker) Take(ctx context.Context, m wire.Message) error {
 	b.mu.Lock()
 	to := b.sessions[m.Target]
 	_, far := b.far.seats[m.Sender]
-	known := far || b.sessions[m.Sender] != nil || m.Sender == wire.Broker
+	known := far || b.sessions[m.Sender] != nil || m.Sender == wire.Broker || time.Since(b.vain[m.Sender]) < vainFor
 	b.mu.Unlock()
 	if to == nil {
 		return errNotConnected()
 	}
-	if !known {
-		b.find(ctx, m.Sender)
+	if !known && b.find(ctx, m.Sender) == "" {
+		b.mu.Lock()
+		if len(b.vain) >= maxVain {
+			clear(b.vain)
+		}
+		b.vain[m.Sender] = time.Now()
+		b.mu.Unlock()
 	}
 	return to.push(m)
 }
+
+// A sender that the records do not have is not looked up for each of its messages: it is found by then when brokers compare.
+const (
+	vainFor = 10 * time.Second
+	maxVain = 4096 // of them are remembered
+)
 
 // seatMay is how long a message waits for the records. Without them it goes on its way: then the answer to it may be lost.
 const seatMay = time.Second
@@ -199,13 +211,18 @@ func (b *Broker) find(ctx context.Context, uri wire.URI) (server string) {
 	return server
 }
 
-// awaitSeat waits until the records have a session, so that others can find where the answers to its messages belong.
+// awaitSeat waits until the records have a session, so that others can find where the answers to its messages belong. What follows on a message that
+// waited in vain does not wait.
 func (s *Session) awaitSeat(ctx context.Context) {
+	if s.waited.Load() {
+		return
+	}
 	wait := time.NewTimer(seatMay)
 	defer wait.Stop()
 	select {
 	case <-s.seated:
 	case <-ctx.Done():
 	case <-wait.C:
+		s.waited.Store(true)
 	}
 }

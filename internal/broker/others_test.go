@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -178,6 +179,47 @@ func TestAnAnswerFindsWhoCameAMomentAgo(t *testing.T) {
 	if got := brokertest.Drain(agent.session); len(got) != 1 || got[0].Sender != "pcp://ctl-2/orders" {
 		t.Errorf("the agent got %+v", got)
 	}
+}
+
+// The records do not have who asks, as they are away: its first message waits for them, once here and once there, and the others do not.
+func TestWhoIsNotInTheRecordsIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newServers(t, 2)
+		a, b := w.all[0], w.all[1]
+		agent := w.join(t, b, "pcp://web-1/agent")
+		w.settle(t)
+		controller := w.join(t, a, "pcp://ctl-1/orders")
+		w.roster.Fail(errAway)
+		begin := time.Now()
+		for range 5 {
+			say(t, controller, wire.Message{Type: wire.BlockingRequest, Target: "pcp://web-1/agent"})
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("five messages took %v", took)
+		}
+		if w.sought != 1 {
+			t.Errorf("the sender of five messages was looked up %d times", w.sought)
+		}
+		if got := brokertest.Drain(agent.session); len(got) != 5 {
+			t.Errorf("the agent got %+v", got)
+		}
+
+		// When the records are back, it is known; and when it goes to another server, it is looked up again.
+		w.roster.Fail(nil)
+		w.settle(t)
+		w.check(t)
+		controller.left = true
+		controller.session.Leave(broker.Farewell{Code: 1000})
+		w.settle(t)
+		controller = w.join(t, a, "pcp://ctl-1/orders")
+		must(t, a.broker.WriteSeats(t.Context()))
+		b.inbox = nil // b does not hear of it
+		say(t, controller, wire.Message{Type: wire.BlockingRequest, Target: "pcp://web-1/agent"})
+		if got := b.broker.ServerOf("pcp://ctl-1/orders"); got != "a" || w.sought != 2 {
+			t.Errorf("b believes that who asks is on %q; %d were looked up", got, w.sought)
+		}
+	})
 }
 
 // Nobody hears anybody: the records alone make everything right.

@@ -44,6 +44,7 @@ func (c *client) open() bool { return !c.left && !c.conn.Ousted() }
 type servers struct {
 	all    []*server
 	roster *brokertest.Roster
+	sought int       // clients that were looked up in the records
 	during func()    // is called once when a transaction has ended, before who asked for it has the answer
 	cut    bool      // nobody hears anybody
 	past   []*client // of servers that were killed
@@ -74,6 +75,11 @@ func (m meddled) Seats(ctx context.Context, server string) ([]broker.Seat, error
 	seats, err := m.Roster.Seats(ctx, server)
 	m.meanwhile()
 	return seats, err
+}
+
+func (m meddled) Seat(ctx context.Context, uri wire.URI) (broker.Seat, bool, error) {
+	m.servers.sought++
+	return m.Roster.Seat(ctx, uri)
 }
 
 type fataler interface {

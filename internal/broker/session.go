@@ -32,6 +32,7 @@ type Session struct {
 	rival  *Seat         // of the same client on another server, heard of before there was a number
 	seated chan struct{} // closed when there was a number first
 	once   sync.Once
+	waited atomic.Bool // a message waited for the number, in vain
 }
 
 // Presence is who this is.

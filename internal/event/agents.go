@@ -28,6 +28,7 @@ const (
 	waitingAgents = 2 * fleetBurst // that wait to be stored
 	storedAgents  = 4000           // that are stored together
 	agentFlush    = time.Second
+	agentMay      = 5 * time.Second // for the store to take them, also when the server stops
 	maxAgentText  = 200
 )
 
@@ -84,7 +85,7 @@ func (s *Service) list(ctx context.Context) {
 		if len(some) == 0 {
 			return
 		}
-		if err := s.Store.AddEvents(ctx, some, s.Now()); err != nil {
+		if err := s.add(ctx, some); err != nil {
 			s.Log.WarnContext(ctx, "events of agents not stored, will retry", "events", len(some), "err", err)
 			return
 		}
@@ -94,4 +95,10 @@ func (s *Service) list(ctx context.Context) {
 		s.figures.stored.Add(int64(len(some)))
 		s.wake(ctx)
 	}
+}
+
+func (s *Service) add(ctx context.Context, some []Event) error {
+	ctx, cancel := context.WithTimeout(ctx, agentMay)
+	defer cancel()
+	return s.Store.AddEvents(ctx, some, s.Now())
 }

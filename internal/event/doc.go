@@ -41,6 +41,6 @@
 //
 // # Concurrency
 //
-// A Service is safe for concurrent use. Run owns three goroutines: one stores, one settles, one
-// stores what happens to agents.
+// A Service is safe for concurrent use. Run owns two goroutines: one stores, one stores what happens to agents. SettleRuns runs on one
+// server at a time.
 package event

@@ -138,10 +138,7 @@ func (s *Service) leave(weight int64) {
 // Run stores until ctx is done, once. What is not stored then was not acknowledged. Each server does, for the nodes that are connected to it.
 func (s *Service) Run(ctx context.Context) error {
 	defer close(s.closed)
-	if span, err := s.Store.EventSpan(ctx); err == nil {
-		s.hub.reach(span.Last)
-		s.others.reached(strconv.FormatInt(span.Last, 10))
-	}
+	s.wake(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.storing(ctx) })
 	group.Go(func() error { return s.listing(ctx) })
@@ -189,7 +186,7 @@ func (s *Service) Alarm(ctx context.Context, node fleet.Certname, about string, 
 	return nil
 }
 
-// store commits batches, wakes readers and tells nodes. What cannot be stored is not
+// store commits batches, tells nodes and wakes readers, who can wait. What cannot be stored is not
 // acknowledged: it comes again.
 func (s *Service) store(ctx context.Context, all []delivery) {
 	batches := make([]Batch, len(all))
@@ -204,13 +201,13 @@ func (s *Service) store(ctx context.Context, all []delivery) {
 		}
 		return
 	}
-	s.wake(ctx)
 	for i, t := range taken {
 		s.count(batches[i], t)
 		if err := s.Tell(t.Node, pxp.RunEventsTaken{Run: t.Run, Last: t.Last}); err != nil {
 			s.Log.DebugContext(ctx, "events not acknowledged, their node sends them again", "node", t.Node, "run", t.Run, "err", err)
 		}
 	}
+	s.wake(ctx)
 }
 
 func (s *Service) count(b Batch, t Taken) {
@@ -221,8 +218,13 @@ func (s *Service) count(b Batch, t Taken) {
 	}
 }
 
-// wake tells readers that there is more.
+// wakeMay is how long the store may take to say how far it is. Readers look soon in any case.
+const wakeMay = time.Second
+
+// wake tells readers that there is more: what is stored is, also when the server stops in that moment.
 func (s *Service) wake(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wakeMay)
+	defer cancel()
 	if span, err := s.Store.EventSpan(ctx); err == nil {
 		s.hub.reach(span.Last)
 		s.others.reached(strconv.FormatInt(span.Last, 10))

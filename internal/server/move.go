@@ -114,11 +114,15 @@ type mover struct {
 // plan says what moves. Invalid when nothing does.
 func (v *mover) plan(m *Moved) (err error) {
 	if v.data, err = filepath.Abs(v.from.Data); err != nil {
-		return err
+		return notAbsolute(v.from.Data, err)
 	}
-	if other, err := filepath.Abs(v.to.Data); err != nil || other != v.data {
-		return errors.Join(err,
-			fault.New(fault.Invalid, "the new settings name the data directory %s, and the server has %s: a move keeps the data directory", other, v.data))
+	other, err := filepath.Abs(v.to.Data)
+	if err != nil {
+		return notAbsolute(v.to.Data, err)
+	}
+	if other != v.data {
+		return fault.New(fault.Invalid,
+			"the new settings name the data directory %s, which is %s from here, and the server has %s: a move keeps the data directory", v.to.Data, other, v.data)
 	}
 	if err := errors.Join(datadir.CheckUsed(v.data), backup.CheckDataDir(v.data)); err != nil {
 		return err
@@ -138,6 +142,11 @@ func (v *mover) plan(m *Moved) (err error) {
 		return fault.New(fault.Invalid, "the new settings name the same database and the same store of content: set database, blobs, or both, in them")
 	}
 	return nil
+}
+
+// notAbsolute refuses a path of which it is not known where it is.
+func notAbsolute(path string, err error) error {
+	return fault.Wrap(fault.Invalid, err, "the data directory %s is not absolute, and the directory that it begins in cannot be found (%v): name it from /, or go to another directory", path, err)
 }
 
 // placeOf is where content is, in words.

@@ -95,28 +95,40 @@ func nearWork(p *parts) stage {
 	all := stage{"way to the database": n.link.Run, "what was queued": n.courier.Run}
 	if p.near != nil {
 		all["kept catalogs"] = n.keeper.Run
-		all["word of this server"] = func(ctx context.Context) error { return n.say(ctx, p) }
+		all["word of this server"] = func(ctx context.Context) error {
+			return n.say(ctx, func(ctx context.Context, now lease.Near) error { return p.store.Leases.SayNear(ctx, p.id, now) })
+		}
 	}
 	return all
 }
 
-// say tells the records how this server stands, when that has changed and they can be reached.
-func (n *nearby) say(ctx context.Context, p *parts) error {
+// say tells the records how this server stands, when that has changed and they can be reached: that the way is back, as soon as it is.
+func (n *nearby) say(ctx context.Context, tell func(context.Context, lease.Near) error) error {
 	tick := time.NewTicker(lease.Shared().Renew)
 	defer tick.Stop()
 	var told lease.Near
 	for {
-		if now := n.state(); now != told {
-			if _, cut := n.link.Cut(); !cut && p.store.Leases.SayNear(ctx, p.id, now) == nil {
-				told = now
-			}
+		changed := n.link.Changed()
+		if now := n.state(); now != told && n.sayOnce(ctx, now, tell) == nil {
+			told = now
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-changed:
 		case <-tick.C:
 		}
 	}
+}
+
+// sayOnce does not wait for records that cannot be reached: what it says would be old by the time that they can.
+func (n *nearby) sayOnce(ctx context.Context, now lease.Near, tell func(context.Context, lease.Near) error) error {
+	ctx, done := n.link.While(ctx)
+	defer done()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return tell(ctx, now)
 }
 
 // state is how this server stands.
@@ -142,7 +154,7 @@ func (n *nearby) cut() bool {
 func (n *nearby) status(bool) map[string]any {
 	s := n.state()
 	told := map[string]any{
-		"cut": n.cut(), "queued": s.Queued, "queued_bytes": s.QueuedBytes, "set_aside": s.Aside, "kept_catalogs": s.Kept,
+		"cut": !s.CutAt.IsZero() && s.BackAt.IsZero(), "queued": s.Queued, "queued_bytes": s.QueuedBytes, "set_aside": s.Aside, "kept_catalogs": s.Kept,
 		"served_kept": s.Served, "delivered": s.Delivered,
 	}
 	if !s.CutAt.IsZero() {

@@ -49,6 +49,7 @@ const (
 // The times of messages between servers.
 const (
 	deliverMay = 2 * time.Second  // until the other broker has queued a message
+	largeMay   = 20 * time.Second // the same, for one that goes through the store of content
 	answerMay  = 10 * time.Second // until the other server has taken what a node says: it may wait for room
 	pingMay    = 500 * time.Millisecond
 	muteFor    = time.Second
@@ -116,7 +117,7 @@ func (o *others) alive(ctx context.Context) (map[string]bool, error) {
 	}
 	alive := make(map[string]bool, len(known))
 	for _, s := range known {
-		alive[s.ID] = s.Silent < lease.Shared().TTL && (s.ID == o.self || s.Silent < doubted || !o.gone(ctx, s.ID))
+		alive[s.ID] = s.There() && (s.ID == o.self || s.Silent < doubted || !o.gone(ctx, s.ID))
 	}
 	return alive, nil
 }
@@ -142,10 +143,16 @@ func (o *others) pass(ctx context.Context, server string, m wire.Message) error 
 	if o.isMute(server) {
 		return o.silent(server, nil)
 	}
-	asking, cancel := context.WithTimeout(ctx, deliverMay)
+	may := deliverMay
+	if len(text) > bus.MaxBytes {
+		may = largeMay
+	}
+	asking, cancel := context.WithTimeout(ctx, may)
 	defer cancel()
 	_, err = o.bus.Request(asking, o.subject(server, deliverWord), text)
 	switch {
+	case errors.Is(err, bulk.ErrStore): // which says nothing of the server
+		return err
 	case errors.Is(err, bus.ErrNobody), errors.Is(err, context.DeadlineExceeded):
 		if ctx.Err() == nil {
 			o.setMute(server)
@@ -305,7 +312,7 @@ func connectedElsewhere(ctx context.Context, self string, roll lease.Roll, roste
 		return nil, err
 	}
 	for _, s := range known {
-		if s.ID == self || s.Silent >= lease.Shared().TTL {
+		if s.ID == self || !s.There() {
 			continue
 		}
 		seats, err := roster.Seats(ctx, s.ID)

@@ -26,6 +26,7 @@ func (a *addresses) open(ctx context.Context, host, port string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
+	found = distinct(found)
 	if !several(found) { // one address, perhaps in either family: the system's way to try both is good
 		return a.dial(ctx, net.JoinHostPort(host, port))
 	}
@@ -47,7 +48,7 @@ func (a *addresses) open(ctx context.Context, host, port string) (net.Conn, erro
 
 // inTurn is the order in which addresses are tried.
 func (a *addresses) inTurn(host string, found []string) []string {
-	order := slices.Compact(slices.Sorted(slices.Values(found)))
+	order := slices.Clone(found)
 	for i := len(order) - 1; i > 0; i-- {
 		j := min(int(a.jitter(time.Duration(i+1))), i)
 		order[i], order[j] = order[j], order[i]
@@ -73,12 +74,25 @@ func within(ctx context.Context, left int) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
 }
 
+// distinct is each address once, in their order: one that is found twice, or also in the form of the other family, is one server with one share of the time.
+func distinct(found []string) []string {
+	all := make([]string, len(found))
+	for i, text := range found {
+		all[i] = text
+		if address, err := netip.ParseAddr(text); err == nil {
+			all[i] = address.Unmap().String()
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // several tells whether there are two addresses of one family.
 func several(found []string) bool {
 	count := map[bool]int{}
-	for _, text := range slices.Compact(slices.Sorted(slices.Values(found))) {
+	for _, text := range found {
 		if address, err := netip.ParseAddr(text); err == nil {
-			count[address.Unmap().Is4()]++
+			count[address.Is4()]++
 		}
 	}
 	return count[true] > 1 || count[false] > 1

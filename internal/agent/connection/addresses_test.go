@@ -143,6 +143,62 @@ func TestASilentAddressTakesItsShare(t *testing.T) {
 	})
 }
 
+// An address that is found twice is one server: it has one share of the time, and so have the others.
+func TestAnAddressThatIsFoundTwiceHasOneShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{act: func(_ int, scene *scene) { scene.letIn(); scene.serve() }}
+		var mu sync.Mutex
+		dialled := map[string]int{}
+		link := s.link(t, time.Hour, func(c *connection.Config) {
+			c.Resolve = one("192.0.2.3", "192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2") // tried from the lowest
+			c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+				mu.Lock()
+				dialled[address]++
+				mu.Unlock()
+				if address != "192.0.2.3:8142" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return s.dial(ctx, address)
+			}
+		})
+		<-time.After(11 * time.Second) // two of three shares of 15 s
+		synctest.Wait()
+		want(t, link.State().Connected, true)
+		want(t, seconds(s.times), []int{10})
+		mu.Lock()
+		defer mu.Unlock()
+		want(t, fmt.Sprint(dialled), "map[192.0.2.1:8142:1 192.0.2.2:8142:1 192.0.2.3:8142:1]")
+	})
+}
+
+// A server that two lists name is tried in its turn, as often as the others.
+func TestAServerThatIsNamedTwiceHasOneTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{}
+		var mu sync.Mutex
+		dialled := map[string]int{}
+		s.link(t, time.Hour, func(c *connection.Config) {
+			c.URLs = []string{"ws://one", "ws://two", "ws://one:8142", "ws://one"}
+			c.Dial = func(_ context.Context, address string) (net.Conn, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				dialled[address]++
+				return nil, errAway
+			}
+		})
+		<-time.After(10 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if one, two := dialled["one:8142"], dialled["two:8142"]; one-two > 1 || two == 0 {
+			t.Errorf("one is tried %d times, and two %d times", one, two)
+		}
+	})
+}
+
 // Where a name has one address in either family, the system tries both at once, and is left to it.
 func TestANameWithOneAddressIsDialledAsItIs(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,7 +167,10 @@ func (c Config) servers() ([]server, error) {
 		if s.secure && c.TLS == nil {
 			return nil, fault.New(fault.Invalid, "the server %s needs TLS, and there is no certificate", text)
 		}
-		all = append(all, s)
+		same := func(other server) bool { return *other.url == *s.url }
+		if !slices.ContainsFunc(all, same) { // one that is named twice would be tried twice as often
+			all = append(all, s)
+		}
 	}
 	return all, nil
 }

@@ -149,10 +149,13 @@ func (c *Courier) one(ctx context.Context, p Piece) (done bool, err error) {
 	case kind == fault.Internal && c.again(p.Number):
 		return false, err
 	}
+	if failed := c.Queue.SetAside(p.Number, err.Error()); failed != nil {
+		return false, errors.Join(failed, err)
+	}
 	c.forget(p.Number)
 	c.Log.ErrorContext(ctx, "the database refuses what a node sent while it could not be reached: it is set aside on this server's disk", "kind", p.Kind, "node",
 		p.Node, "piece", p.Number, "at", p.At, "err", err)
-	return false, c.Queue.SetAside(p.Number, err.Error())
+	return false, nil
 }
 
 // again counts tries, and says whether there is one more.

@@ -178,6 +178,20 @@ func (s Stream) TakeEvents(ctx context.Context, batches []event.Batch, now time.
 	return taken, nil
 }
 
+// EventSpan implements event.Store. Nobody waits for it while the records cannot be reached.
+func (s Stream) EventSpan(ctx context.Context) (span event.Span, err error) {
+	err = s.reach(ctx, func(ctx context.Context) (err error) {
+		span, err = s.Store.EventSpan(ctx)
+		return err
+	})
+	return span, err
+}
+
+// AddEvents implements event.Store: the same. What happens to agents waits in memory.
+func (s Stream) AddEvents(ctx context.Context, events []event.Event, now time.Time) error {
+	return s.reach(ctx, func(ctx context.Context) error { return s.Store.AddEvents(ctx, events, now) })
+}
+
 // keep queues a batch that follows on what is known of its run.
 func (s Stream) keep(b event.Batch, now time.Time) (event.Taken, error) {
 	t := event.Taken{Node: b.Node, Run: b.Run}

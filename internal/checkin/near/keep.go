@@ -140,7 +140,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case node := <-k.wanted:
 			k.try(ctx, node)
 		case <-round.C:
-			nodes := k.nodes()
+			nodes := k.nodes(ctx)
 			k.round(ctx, nodes)
 			round.Reset(max(cmp.Or(k.Every, keeperRound), time.Duration(len(nodes))*nodeTime))
 		}
@@ -148,18 +148,42 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 // nodes are those that are looked at in a round. Those that have not asked for long are forgotten.
-func (k *Keeper) nodes() []fleet.Certname {
+func (k *Keeper) nodes(ctx context.Context) []fleet.Certname {
+	k.mu.Lock()
+	all := slices.Sorted(maps.Keys(k.known))
+	k.mu.Unlock()
+	return slices.DeleteFunc(all, func(node fleet.Certname) bool { return k.old(node) && k.forget(ctx, node) })
+}
+
+// old is whether a node has not asked for so long that it is forgotten.
+func (k *Keeper) old(node fleet.Certname) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.Now()
-	for node, a := range k.known {
-		if now.Sub(a.asked) > forgetNodes {
-			if err := k.Shelf.Drop(node); err == nil {
-				delete(k.known, node)
-			}
-		}
+	return k.Now().Sub(k.known[node].asked) > forgetNodes
+}
+
+// forget drops a node and its catalog, unless it asks meanwhile: then it is looked at again. The disk is slow: nobody waits for it.
+func (k *Keeper) forget(ctx context.Context, node fleet.Certname) (forgotten bool) {
+	if err := k.drop(node); err != nil {
+		k.Log.WarnContext(ctx, "the catalog of a node that asks no more stays on this server's disk, will retry", "node", node, "err", err)
+		return false
 	}
-	return slices.Sorted(maps.Keys(k.known))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Now().Sub(k.known[node].asked) <= forgetNodes {
+		return false
+	}
+	delete(k.known, node)
+	return true
+}
+
+// drop takes a node's catalog off the shelf.
+func (k *Keeper) drop(node fleet.Certname) error {
+	if err := k.Shelf.Drop(node); err != nil {
+		return err
+	}
+	k.note(node, deliver.Pointer{}, 0)
+	return nil
 }
 
 func (k *Keeper) round(ctx context.Context, nodes []fleet.Certname) {
@@ -191,7 +215,7 @@ func (k *Keeper) Refresh(ctx context.Context, node fleet.Certname) error {
 	k.mu.Unlock()
 	pointer, err := k.Pointers.Pointer(ctx, node)
 	if fault.Is(err, fault.NotFound) { // it may have nothing, or is gone
-		if err := k.Shelf.Drop(node); err != nil {
+		if err := k.drop(node); err != nil {
 			return err
 		}
 		k.note(node, deliver.Pointer{}, before.given)
@@ -253,7 +277,7 @@ func (k *Keeper) Kept(node fleet.Certname) (Kept, error) {
 		return Kept{}, fault.Later(comeBack,
 			"this server cannot reach the database, and the catalog that it keeps of %s may be older than the node's own: the node goes on with its own", node)
 	case kept.Node != node || fleet.DigestOf(kept.Document) != kept.Pointer.Catalog:
-		return Kept{}, errors.Join(fault.New(fault.Internal, "the catalog that is kept for %s is not its own", node), k.Shelf.Drop(node))
+		return Kept{}, errors.Join(fault.New(fault.Internal, "the catalog that is kept for %s is not its own", node), k.drop(node))
 	}
 	return kept, nil
 }

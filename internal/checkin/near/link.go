@@ -19,9 +19,11 @@ type Link struct {
 	Log   *slog.Logger
 	Now   func() time.Time
 
-	asking sync.Mutex // one question at a time
+	asking chan struct{} // one question at a time
 
 	mu      sync.Mutex // guards the rest
+	begun   int        // counts questions
+	good    int        // the last of them that was answered
 	failed  int        // questions in a row without an answer
 	cut     bool
 	from    time.Time       // when it was cut last
@@ -46,7 +48,7 @@ func NewLink(l *Link) *Link {
 		l.Now = time.Now
 	}
 	l.calls, l.end = context.WithCancelCause(context.Background())
-	l.changed = make(chan struct{})
+	l.changed, l.asking = make(chan struct{}), make(chan struct{}, 1)
 	return l
 }
 
@@ -84,13 +86,17 @@ func (l *Link) While(ctx context.Context) (during context.Context, done func()) 
 	return during, func() { stop(); cancel(nil) }
 }
 
-// Doubt asks at once, since a call of the records failed, and says whether they cannot be reached.
+// Doubt asks at once, since a call of the records failed, and says whether they cannot be reached. Those who doubt together share the questions: an answer
+// to any that was begun since counts, and so does the cut.
 func (l *Link) Doubt(ctx context.Context) bool {
+	l.mu.Lock()
+	since := l.begun
+	l.mu.Unlock()
 	for range cutAfter {
 		if _, cut := l.Cut(); cut {
 			return true
 		}
-		if l.look(ctx) {
+		if l.look(ctx, since) {
 			return false
 		}
 	}
@@ -103,7 +109,7 @@ func (l *Link) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.Every)
 	defer tick.Stop()
 	for {
-		l.look(ctx)
+		l.ask(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -112,10 +118,36 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
-// look asks once, and says whether there was an answer.
-func (l *Link) look(ctx context.Context) (answered bool) {
-	l.asking.Lock()
-	defer l.asking.Unlock()
+// ask asks once. It waits for a question of somebody else before.
+func (l *Link) ask(ctx context.Context) {
+	l.asking <- struct{}{} // a question ends soon
+	defer func() { <-l.asking }()
+	l.question(ctx)
+}
+
+// look asks once, unless the link is cut by the time that it has its turn, or a question was answered that was begun after since. It says whether there was
+// an answer.
+func (l *Link) look(ctx context.Context, since int) (answered bool) {
+	select {
+	case l.asking <- struct{}{}:
+		defer func() { <-l.asking }()
+	case <-ctx.Done():
+		return false
+	}
+	l.mu.Lock()
+	cut, answered := l.cut, l.good > since
+	l.mu.Unlock()
+	if cut || answered {
+		return answered
+	}
+	return l.question(ctx)
+}
+
+// question asks; the caller has the turn.
+func (l *Link) question(ctx context.Context) (answered bool) {
+	l.mu.Lock()
+	l.begun++
+	l.mu.Unlock()
 	asking, cancel := context.WithTimeout(ctx, l.Wait)
 	defer cancel()
 	err := l.Ask(asking)
@@ -130,7 +162,7 @@ func (l *Link) note(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		l.failed = 0
+		l.failed, l.good = 0, l.begun
 		if l.cut {
 			l.cut, l.until = false, l.Now()
 			l.calls, l.end = context.WithCancelCause(context.Background())

@@ -44,7 +44,7 @@ type Queue interface {
 	Next(after uint64, n int) ([]Piece, error)
 	// Remove forgets pieces that are stored elsewhere. Those that are gone are no error.
 	Remove(numbers []uint64) error
-	// SetAside takes a piece out of the queue, and keeps it with the reason.
+	// SetAside takes a piece out of the queue, and keeps it with the reason. One that is gone is no error.
 	SetAside(number uint64, why string) error
 	// Load is what is queued.
 	Load() Load

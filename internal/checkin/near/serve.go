@@ -39,7 +39,7 @@ func (c *Checkins) Resolve(ctx context.Context, r checkin.Request) (v checkin.Vi
 		return v, err
 	}
 	if r.Certificate == nil {
-		return v, fault.Later(comeBack, "this server cannot reach the database: nodes get their catalogs from it now, and nobody else")
+		return v, errNobodyElse()
 	}
 	if r.Facts != nil { // they go into the queue, with what the certificate says
 		if err := c.Service.SaveFacts(ctx, r); err != nil {
@@ -56,9 +56,21 @@ func (c *Checkins) Resolve(ctx context.Context, r checkin.Request) (v checkin.Vi
 	return v, nil
 }
 
-// SaveFacts stores the facts of a request that asks for nothing.
+// errNobodyElse is what everybody is told who asks for a node and is not that node: whether they may, and what they would get, is in the records.
+func errNobodyElse() error {
+	return fault.Later(comeBack, "this server cannot reach the database: nodes get their catalogs from it now, and nobody else")
+}
+
+// SaveFacts stores the facts of a request that asks for nothing. The certificate of a node that does not send them itself is in the records.
 func (c *Checkins) SaveFacts(ctx context.Context, r checkin.Request) error {
-	return c.Service.SaveFacts(ctx, r)
+	if r.Certificate != nil {
+		return c.Service.SaveFacts(ctx, r)
+	}
+	err := c.reach(ctx, func(ctx context.Context) error { return c.Service.SaveFacts(ctx, r) })
+	if errors.Is(err, ErrCut) {
+		return errNobodyElse()
+	}
+	return err
 }
 
 // Elsewhere says whether an agent is only to be told that its environment is another one.
@@ -88,8 +100,11 @@ func (c *Checkins) Catalog(ctx context.Context, v checkin.Visit) (answer checkin
 	if err == nil && v.Certificate != nil {
 		c.Keeper.Asked(v.Node)
 	}
-	if !errors.Is(err, ErrCut) || v.Certificate == nil {
+	switch {
+	case !errors.Is(err, ErrCut):
 		return answer, err
+	case v.Certificate == nil:
+		return answer, errNobodyElse()
 	}
 	return c.kept(ctx, v)
 }
@@ -152,7 +167,7 @@ func (c *Checkins) HeldAt(ctx context.Context, node fleet.Certname) (at checkin.
 	return checkin.Code{Environment: kept.Pointer.Environment, Version: kept.Pointer.Version}, err == nil, err
 }
 
-// Places decides which environment a node gets: without the records that of its kept catalog.
+// Places decides which environment a node gets: without the records that of its kept catalog. The node itself is told, and nobody else.
 type Places struct {
 	Environments checkin.Environments
 	Keeper       *Keeper
@@ -168,11 +183,14 @@ func (p Places) Of(ctx context.Context, node fleet.Certname, requested fleet.Env
 	if !errors.Is(err, ErrCut) {
 		return place, err
 	}
+	if who := fleet.ActorFrom(ctx); who.Kind != fleet.NodeActor || who.Name != string(node) {
+		return place, errNobodyElse()
+	}
 	kept, err := p.Keeper.Kept(node)
 	return checkin.Place{Environment: kept.Pointer.Environment, Version: kept.Pointer.Version}, err
 }
 
-// Roles adds what the roles of a certificate allow: without the records that is nothing.
+// Roles adds what the roles of a certificate allow. Without the records that is not known: who may do something by its roles is not refused for good.
 type Roles struct {
 	Certificate func(ctx context.Context, who fleet.Actor) (fleet.Actor, error)
 	Intake
@@ -185,7 +203,7 @@ func (r Roles) Of(ctx context.Context, who fleet.Actor) (known fleet.Actor, err 
 		return err
 	})
 	if errors.Is(err, ErrCut) {
-		return who, nil
+		return who, errNobodyElse()
 	}
 	return known, err
 }
@@ -234,7 +252,7 @@ func (d Deliveries) Pointer(ctx context.Context, node fleet.Certname) (p deliver
 		p, err = d.Service.Pointer(ctx, node)
 		return err
 	})
-	if err == nil {
+	if err == nil || fault.Is(err, fault.NotFound) { // that it may have nothing is an answer, too
 		d.Keeper.Asked(node)
 	}
 	if !errors.Is(err, ErrCut) {

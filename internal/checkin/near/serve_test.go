@@ -269,6 +269,64 @@ func TestWhatIsNotGiven(t *testing.T) {
 	refused("the queue is full", "near_queue_bytes", own("a.test"))
 }
 
+// Whoever asks for a node and is not that node is told to come again, whatever is asked: neither answered as the node nor refused for good.
+func TestWhatOthersAreToldMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t, filepath.Join(t.TempDir(), "near.db"))
+	c.office.release("a.test", deliver.Live, "of a")
+	refresh(t, c, "a.test")
+	in := near.Intake{Link: c.link, Queue: c.disk, Now: func() time.Time { return c.now }}
+	places := near.Places{Environments: checkin.Environments{Standings: standings{}}, Keeper: c.keeper, Intake: in}
+	roles := near.Roles{Intake: in, Certificate: func(_ context.Context, who fleet.Actor) (fleet.Actor, error) {
+		return who, errGone
+	}}
+	somebody := own("a.test")
+	somebody.Certificate = nil
+	before := checkin.Visit{Request: somebody, Place: checkin.Place{Environment: "production"}} // resolved before the cut
+	told, err := facts.Parse(`{"name":"a.test","values":{"a":1}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	somebody.Facts = &told
+	c.cut(t)
+	as := func(kind fleet.ActorKind, name string) context.Context {
+		return fleet.WithActor(t.Context(), fleet.Actor{Kind: kind, Name: name})
+	}
+	for what, ask := range map[string]func() error{
+		"the catalog": func() error {
+			_, err := c.checkins.Catalog(t.Context(), before)
+			return err
+		},
+		"the environment, as an administrator": func() error {
+			_, err := places.Of(as(fleet.UserActor, "a.test"), "a.test", "production")
+			return err
+		},
+		"the environment, as another node": func() error {
+			_, err := places.Of(as(fleet.NodeActor, "b.test"), "a.test", "production")
+			return err
+		},
+		"what its roles allow": func() error {
+			_, err := roles.Of(t.Context(), fleet.Actor{Kind: fleet.NodeActor, Name: "b.test"})
+			return err
+		},
+		"to store facts": func() error { return c.checkins.SaveFacts(t.Context(), somebody) },
+	} {
+		if err := ask(); fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) == 0 || !strings.Contains(fault.Detail(err), "nobody else") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if place, err := places.Of(as(fleet.NodeActor, "a.test"), "a.test", "production"); err != nil || place.Environment != "production" {
+		t.Errorf("the node itself: %+v, %v", place, err)
+	}
+}
+
+// standings is away.
+type standings struct{ checkin.Standings }
+
+func (standings) Held(context.Context, fleet.Certname) (deliver.Standing, bool, error) {
+	return deliver.Standing{}, false, errGone
+}
+
 // A node that was given something newer than what is kept for it does not get the older one: it goes on with its own. Nor does anybody after a
 // start, before the records were asked.
 func TestNothingOlderThanWhatANodeHas(t *testing.T) {
@@ -358,6 +416,57 @@ func TestWhatIsPutOnTheShelfMeanwhileMakesNothingOlderGiven(t *testing.T) {
 	}
 }
 
+// forgetful is a shelf from which a catalog is dropped slowly.
+type forgetful struct {
+	near.Shelf
+	during func(node fleet.Certname)
+}
+
+func (f forgetful) Drop(node fleet.Certname) error {
+	f.during(node)
+	return f.Shelf.Drop(node)
+}
+
+// Nodes that have not asked for a week are forgotten. Nobody waits for that, and one that asks meanwhile is not.
+func TestNodesThatAskNoMoreAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t, filepath.Join(t.TempDir(), "near.db"))
+	c.office.release("a.test", deliver.Live, "of a")
+	c.office.release("b.test", deliver.Live, "of b")
+	refresh(t, c, "a.test", "b.test")
+	c.now = c.now.Add(8 * 24 * time.Hour)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c.keeper.Shelf = forgetful{c.disk, func(node fleet.Certname) {
+		asked := make(chan struct{})
+		go func() {
+			if node == "a.test" {
+				c.keeper.Asked(node)
+			}
+			c.keeper.Count()
+			close(asked)
+		}()
+		select {
+		case <-asked:
+		case <-time.After(10 * time.Second):
+			t.Error("who asks waits for the disk")
+		}
+		if node == "b.test" {
+			stop() // the round is the last one
+		}
+	}}
+	if err := c.keeper.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.keeper.Refresh(t.Context(), "a.test"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.disk.Pointers()
+	if _, there := all["a.test"]; err != nil || len(all) != 1 || !there || c.keeper.Count() != 1 {
+		t.Errorf("kept are %v, %v, which is %d", all, err, c.keeper.Count())
+	}
+}
+
 // rubbish does not get smaller when it is compressed.
 func rubbish() string {
 	var b strings.Builder
@@ -389,6 +498,25 @@ func TestNoOtherNodesCatalog(t *testing.T) {
 	}
 	if _, err := c.ask(t, own("b.test")); err != nil {
 		t.Error(err)
+	}
+	c.back(t)
+	delete(c.office.pointers, "b.test") // it is told that it may have nothing, and does not get what it had before after that
+	if p, err := c.delivers.Pointer(t.Context(), "b.test"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("b.test may have %+v, %v", p, err)
+	}
+	c.cut(t)
+	if got, err := c.ask(t, own("b.test")); fault.Of(err) != fault.Unavailable {
+		t.Errorf("b.test gets %s, %v", got.Document, err)
+	}
+	c.back(t)
+	c.office.pointers["b.test"] = b
+	refresh(t, c, "a.test") // what was wrong is kept anew
+	c.cut(t)
+	if got, err := c.ask(t, own("a.test")); err != nil || !strings.Contains(string(got.Document), `"of a"`) {
+		t.Errorf("when the records were back, a.test gets %s, %v", got.Document, err)
+	}
+	if err := c.disk.Keep(near.Kept{Node: "a.test", Pointer: c.office.pointers["a.test"], Document: c.office.documents[b.Catalog]}); err != nil {
+		t.Fatal(err)
 	}
 	if err := c.disk.Close(); err != nil { // and after a start
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -18,6 +19,9 @@ import (
 
 // MaxBytes is the most that a request or an answer may have: a message of a node, with what is around it.
 const MaxBytes = 65 << 20
+
+// ErrStore is wrapped by the error of a message that the store of content did not keep or give in time: nothing is known of the other server.
+var ErrStore = errors.New("the store of content")
 
 // Content is where large messages lie; a cas.Store that all servers share is one.
 type Content interface {
@@ -87,8 +91,12 @@ func (b *Bus) pack(ctx context.Context, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	sealed := sealer.Seal(nil, nil, data, nil) //nolint:gosec // the sealer makes a nonce itself
-	if at.Digest, _, err = b.content.Put(ctx, bytes.NewReader(sealed)); err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "a message of %d bytes to another server cannot be stored", len(data))
+	err = patiently(ctx, func() (err error) {
+		at.Digest, _, err = b.content.Put(ctx, bytes.NewReader(sealed))
+		return err
+	})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, errors.Join(ErrStore, err), "a message of %d bytes to another server cannot be stored", len(data))
 	}
 	text, err := json.Marshal(at)
 	return append(bytes.Clone(mark), text...), err
@@ -107,13 +115,20 @@ func (b *Bus) unpack(ctx context.Context, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := b.read(ctx, at.Digest)
-	if fault.Is(err, fault.Unavailable) {
-		return nil, err
-	}
-	if err != nil {
+	var sealed []byte
+	err = patiently(ctx, func() (err error) {
+		sealed, err = b.read(ctx, at.Digest)
+		return err
+	})
+	switch {
+	case fault.Is(err, fault.NotFound):
 		return nil,
 			fault.Wrap(fault.Internal, err, "a large message of another server is not in the store of content that this server has: all servers need the same one")
+	case err != nil && lasts(err):
+		return nil, fault.Wrap(fault.Internal, err, "a large message of another server is not what was stored")
+	case err != nil:
+		return nil,
+			fault.Wrap(fault.Unavailable, errors.Join(ErrStore, err), "a large message of another server cannot be read from the store of content now")
 	}
 	message, err := sealer.Open(nil, nil, sealed, nil)
 	if err != nil {
@@ -132,6 +147,30 @@ func (b *Bus) read(ctx context.Context, d fleet.Digest) (_ []byte, err error) {
 		return nil, fault.New(fault.Invalid, "it has %d bytes", blob.Size())
 	}
 	return io.ReadAll(blob)
+}
+
+// pauses are between tries of the store, about as long as whoever sent a message waits for an answer: other messages wait, too.
+var pauses = []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 800 * time.Millisecond}
+
+// patiently uses the store, and tries again what may succeed in a moment: whoever sent the message may not send it a second time.
+func patiently(ctx context.Context, use func() error) error {
+	for _, pause := range pauses {
+		err := use()
+		if err == nil || lasts(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+	return use()
+}
+
+// lasts says that it makes no sense to try again: the content is not there, or is another one.
+func lasts(err error) bool {
+	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) || errors.Is(err, cas.ErrCorrupt)
 }
 
 func sealerOf(key []byte) (cipher.AEAD, error) {

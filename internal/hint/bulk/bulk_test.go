@@ -7,7 +7,10 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -42,11 +45,43 @@ type watched struct {
 	*castest.Store
 	put  [][]byte
 	fail error
+	next []error // of the next calls
+}
+
+// Open implements bulk.Content.
+func (w *watched) Open(ctx context.Context, d fleet.Digest) (cas.Blob, error) {
+	if err := w.failed(); err != nil {
+		return nil, err
+	}
+	blob, err := w.Store.Open(ctx, d)
+	return broken{blob, w.failed()}, err
+}
+
+func (w *watched) failed() error {
+	if len(w.next) == 0 {
+		return w.fail
+	}
+	err := w.next[0]
+	w.next = w.next[1:]
+	return err
+}
+
+// broken is a blob that cannot be read, if there is an error.
+type broken struct {
+	cas.Blob
+	err error
+}
+
+func (b broken) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.Blob.Read(p)
 }
 
 func (w *watched) Put(ctx context.Context, r io.Reader) (fleet.Digest, int64, error) {
-	if w.fail != nil {
-		return "", 0, w.fail
+	if err := w.failed(); err != nil {
+		return "", 0, err
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -117,11 +152,6 @@ func TestLargeMessagesThatCannotTravel(t *testing.T) {
 	if err := request(asks, make([]byte, bulk.MaxBytes+1)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("larger than anything may be: %v", err)
 	}
-	s.content.fail = errors.New("the store is away")
-	if err := request(asks, large); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("nothing can be stored: %v", err)
-	}
-	s.content.fail = nil
 	var kept []byte
 	watch := s.hub.Join()
 	if _, err := watch.Subscribe(bus.Subscriber{Subject: "watched", Take: func(_ context.Context, _ string, data []byte) ([]byte, error) {
@@ -154,4 +184,76 @@ func TestLargeMessagesThatCannotTravel(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// What the store cannot keep or give for a moment is tried again; after that, whoever asks is told.
+func TestAStoreThatIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the store is away")
+	large := bytes.Repeat([]byte("x"), bus.MaxBytes+1)
+	for name, c := range map[string]struct {
+		next []error // one for each Put; one for each Open, and one for the content that it gave
+		fail error   // from then on
+		want bool
+	}{
+		"when it is to keep a request":         {next: []error{away, away}, want: true},
+		"when it is to give a request":         {next: []error{nil, away, fault.New(fault.Unavailable, "away")}, want: true},
+		"in the middle of a request":           {next: []error{nil, nil, away}, want: true},
+		"when it is to keep an answer":         {next: []error{nil, nil, nil, away}, want: true},
+		"when it is to give an answer":         {next: []error{nil, nil, nil, nil, away}, want: true},
+		"for long, when it is to keep":         {fail: away},
+		"for long, when it is to give":         {next: []error{nil}, fail: away},
+		"for long, in the middle of a request": {next: []error{nil, nil}, fail: io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShared()
+				asks, answers := s.Join(t), s.Join(t)
+				defer func() {
+					if err := errors.Join(asks.Close(), answers.Close()); err != nil {
+						t.Error(err)
+					}
+				}()
+				taken := 0
+				if _, err := answers.Subscribe(bus.Subscriber{Subject: "t", Take: func(_ context.Context, _ string, data []byte) ([]byte, error) {
+					taken++
+					return data, nil
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				s.content.next, s.content.fail = c.next, c.fail
+				begin := time.Now()
+				got, err := asks.Request(t.Context(), "t", large)
+				if took := time.Since(begin); took > 2*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if c.want && (err != nil || !bytes.Equal(got, large) || taken != 1) {
+					t.Errorf("%d bytes, %v; it was taken %d times", len(got), err, taken)
+				}
+				if !c.want && (!fault.Is(err, fault.Unavailable) || taken != 0) {
+					t.Errorf("%v; it was taken %d times", err, taken)
+				}
+			})
+		})
+	}
+}
+
+// What lasts is said at once.
+func TestContentThatIsNotThereIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared()
+		asks, answers := s.Join(t), s.Join(t)
+		echo(t, answers, "")
+		begin := time.Now()
+		s.content.next = []error{nil, fault.New(fault.NotFound, "it was swept")}
+		_, err := asks.Request(t.Context(), "t", bytes.Repeat([]byte("x"), bus.MaxBytes+1))
+		if !fault.Is(err, fault.Internal) || time.Since(begin) > 0 {
+			t.Errorf("%v, after %v", err, time.Since(begin))
+		}
+		if err := errors.Join(asks.Close(), answers.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }

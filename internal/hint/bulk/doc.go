@@ -9,8 +9,8 @@
 //
 // # Failure
 //
-// What the store cannot keep or give is Unavailable: whoever asks tries again, as with a bus that is away. What was swept, or is not what
-// was put there, is Internal.
+// What the store cannot keep or give just now is tried again for about a second, and then is Unavailable, as with a bus that is away. What was
+// swept, or is not what was put there, is Internal.
 //
 // A server of a version that knows nothing of this answers with an error: its nodes get what is small.
 //

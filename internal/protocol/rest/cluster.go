@@ -55,7 +55,7 @@ func (h *servers) drain(ctx context.Context, r api.ClusterDrainRequest) (api.Not
 		return api.Nothing{}, err
 	}
 	others := slices.DeleteFunc(slices.Clone(known), func(s lease.Server) bool {
-		return s.ID == r.Server || !s.Draining.Asked.IsZero() || s.Silent > lease.Shared().TTL
+		return s.ID == r.Server || !s.Draining.Asked.IsZero() || !s.There()
 	})
 	if len(others) == 0 && slices.ContainsFunc(known, func(s lease.Server) bool { return s.ID == r.Server }) {
 		return api.Nothing{}, fault.New(fault.Conflict, "no other server runs that could go on with the work of %s", r.Server)
@@ -94,7 +94,7 @@ func (h *servers) showCluster(ctx context.Context, _ api.Nothing) (api.Cluster, 
 		switch {
 		case s.ID == told.Answered: // it is there now, whenever it said so last
 			one.SeenAt = s.Seen.Add(s.Silent)
-		case s.Silent > lease.Shared().TTL:
+		case !s.There():
 			one.State = api.ServerSilent // also when it was draining: its leases are over
 		}
 		told.Servers = append(told.Servers, one)

@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,14 +68,11 @@ func neighbourCheck(u sql.Upgrade, c settings.Config, holder string) []checkup.F
 			Mend: "stop it, and start this version in its place",
 		}}
 	}
-	switch {
-	case names == "":
+	if names == "" {
 		return []checkup.Finding{checkup.Goodf(check, "none uses these records now")}
-	case u.Contracts():
-		return []checkup.Finding{{
-			Check: check, State: checkup.Broken, Found: "they could not work with what this version changes: " + names,
-			Mend: "stop all of them; until then this version refuses to start",
-		}}
+	}
+	if err := u.InTheWay(); err != nil {
+		return []checkup.Finding{checkup.Failed(check, err, "stop all of them; until then this version refuses to start")}
 	}
 	return []checkup.Finding{checkup.Goodf(check, "they may go on while others have this version, and can be brought to it one by one: %s", names)}
 }
@@ -91,13 +89,19 @@ func wayBackCheck(u sql.Upgrade, c settings.Config) []checkup.Finding {
 			Mend: "make a backup before: tutti backup create",
 		}}
 	}
+	const must = "make room: this version does not start without that copy"
 	path := c.Records(c.Data).Path
 	info, err := os.Stat(path)
 	free, err2 := datadir.FreeBytes(filepath.Dir(path))
-	if err == nil && err2 == nil && free < info.Size() {
+	if err := errors.Join(err, err2); err != nil {
+		return []checkup.Finding{{
+			Check: check, State: checkup.Warning, Found: fmt.Sprintf("the start keeps a copy of %s, if there is room, which is not known: %v", path, err), Mend: must,
+		}}
+	}
+	if free < info.Size() {
 		return []checkup.Finding{{
 			Check: check, State: checkup.Broken, Found: fmt.Sprintf("there is no room for a copy of %s (%d MiB); %d MiB are free", path, info.Size()>>20, free>>20),
-			Mend: "make room: this version does not start without that copy",
+			Mend: must,
 		}}
 	}
 	return []checkup.Finding{checkup.Goodf(check, "the start keeps a copy, %s.schema-%d", path, u.Schema)}

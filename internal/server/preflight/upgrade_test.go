@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,7 +37,7 @@ func TestWhoMayGoOnDuringAnUpgrade(t *testing.T) {
 		"contracted beside two": {
 			sql.Upgrade{Schema: 60, Pending: []sql.Migration{expand, contract}, Running: running},
 			shared, "", checkup.Broken,
-			"could not work with what this version changes: pup-1/1",
+			"cannot work with, and pup-1/1 (tutti v1.0.0), pup-2/2",
 		},
 		"contracted alone":    {sql.Upgrade{Schema: 60, Pending: []sql.Migration{contract}}, shared, "", checkup.Good, "none uses these records now"},
 		"the same schema":     {sql.Upgrade{Schema: 60, Running: running}, shared, "", checkup.Good, "one by one"},
@@ -56,6 +58,31 @@ func TestWhoMayGoOnDuringAnUpgrade(t *testing.T) {
 		if f := stepCheck(m); f.State != state || !strings.Contains(f.Found, "("+string(m.Kind)+"): "+m.Why) {
 			t.Errorf("%+v, want %s", f, state)
 		}
+	}
+}
+
+// A copy is promised only where there is known to be room for it.
+func TestTheWayBack(t *testing.T) {
+	t.Parallel()
+	c := settings.Default()
+	c.Data = t.TempDir()
+	u := sql.Upgrade{Schema: 60, Pending: []sql.Migration{{Number: 61, Kind: sql.Expand}}}
+	path := c.Records(c.Data).Path
+	if f := found(t, wayBackCheck(u, c), "way back"); f.State != checkup.Warning || f.Mend == "" || !strings.Contains(f.Found, "not known") {
+		t.Errorf("nothing can be known of %s: %+v", path, f)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := found(t, wayBackCheck(u, c), "way back"); f.State != checkup.Good || !strings.Contains(f.Found, path+".schema-60") {
+		t.Errorf("there is room: %+v", f)
+	}
+	if err := errors.Join(file.Truncate(1<<42), file.Close()); err != nil { // it takes no room
+		t.Skip("this file system has no such files:", err)
+	}
+	if f := found(t, wayBackCheck(u, c), "way back"); f.State != checkup.Broken {
+		t.Errorf("there is no room: %+v", f)
 	}
 }
 

@@ -21,6 +21,12 @@ type Server struct {
 	Near     *Near // what one near its nodes says of itself; nil: it is not one, or has not said it yet
 }
 
+// There tells whether a server counts as there: it was seen within the time of a lease. What it does alone is done by another one when it is not.
+func (s Server) There() bool { return s.Silent < Shared().TTL }
+
+// Silence is for how long a server was not seen. One that was seen later than now was seen by a clock that was ahead: that was not now either.
+func Silence(seen, now time.Time) time.Duration { return now.Sub(seen).Abs() }
+
 // Drain asks a server to do no more, before it is stopped.
 type Drain struct {
 	Asked time.Time     // zero: nobody did

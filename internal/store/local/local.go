@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/tutti-project/tutti/internal/checkin/near"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -43,6 +44,7 @@ type Store struct {
 	mu    sync.Mutex // guards the rest
 	load  near.Load
 	sizes map[uint64]waiting
+	early map[uint64]bool // pieces that went before they were counted
 }
 
 type waiting struct {
@@ -66,11 +68,14 @@ func Exists(path string) bool {
 // Open opens the file, and makes it if there is none.
 func Open(path string, c Config) (*Store, error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fault.Wrap(fault.Conflict, err, "another process uses %s", path)
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read: it holds what nodes sent while the database could not be reached; "+
 			"bring the disk in order, or move the file away: then that is lost", path)
 	}
-	s := &Store{Config: c, db: db, sizes: map[uint64]waiting{}}
+	s := &Store{Config: c, db: db, sizes: map[uint64]waiting{}, early: map[uint64]bool{}}
 	if s.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err == nil {
 		s.opener, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPiece))
 	}
@@ -129,7 +134,10 @@ func (s *Store) Add(p near.Piece) error {
 	if err != nil {
 		return err
 	}
-	if err := s.admit(int64(len(sealed))); err != nil {
+	if err := s.admit(); err != nil {
+		return err
+	}
+	if err := s.reserve(int64(len(sealed))); err != nil {
 		return err
 	}
 	err = s.db.Batch(func(tx *bolt.Tx) (err error) {
@@ -154,13 +162,16 @@ func (s *Store) Add(p near.Piece) error {
 // comeBack is when to try again what did not fit.
 const comeBack = 30 * time.Second
 
-// admit reserves room for a piece.
-func (s *Store) admit(bytes int64) error {
-	if s.Admit != nil {
-		if err := s.Admit(); err != nil {
-			return err
-		}
+// admit says why nothing may be written now.
+func (s *Store) admit() error {
+	if s.Admit == nil {
+		return nil
 	}
+	return s.Admit()
+}
+
+// reserve takes room in the queue.
+func (s *Store) reserve(bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.load.Bytes+bytes > s.MostBytes {
@@ -172,8 +183,12 @@ func (s *Store) admit(bytes int64) error {
 	return nil
 }
 
-// came counts a piece.
+// came counts a piece, unless it has gone again already: it can be read as soon as it is written.
 func (s *Store) came(p near.Piece, bytes int64) {
+	if s.early[p.Number] {
+		delete(s.early, p.Number)
+		return
+	}
 	s.sizes[p.Number] = waiting{bytes, p.At}
 	s.load.Pieces++
 	s.load.Bytes += bytes
@@ -182,13 +197,14 @@ func (s *Store) came(p near.Piece, bytes int64) {
 	}
 }
 
-// went counts pieces that are queued no more.
+// went counts pieces that were queued, and are no more.
 func (s *Store) went(numbers []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range numbers {
 		w, there := s.sizes[n]
 		if !there {
+			s.early[n] = true
 			continue
 		}
 		delete(s.sizes, n)
@@ -224,27 +240,35 @@ func (s *Store) Remove(numbers []uint64) error {
 	if len(numbers) == 0 {
 		return nil
 	}
+	var removed []uint64
 	err := s.db.Update(func(tx *bolt.Tx) error {
+		queue := tx.Bucket(queueBucket)
 		for _, n := range numbers {
-			if err := tx.Bucket(queueBucket).Delete(key(n)); err != nil {
+			if queue.Get(key(n)) == nil {
+				continue
+			}
+			if err := queue.Delete(key(n)); err != nil {
 				return err
 			}
+			removed = append(removed, n)
 		}
 		return nil
 	})
 	if err == nil {
-		s.went(numbers)
+		s.went(removed)
 	}
 	return err
 }
 
 // SetAside implements near.Queue.
 func (s *Store) SetAside(number uint64, why string) error {
+	queued := false
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		sealed := tx.Bucket(queueBucket).Get(key(number))
 		if sealed == nil {
 			return nil
 		}
+		queued = true
 		var piece stored
 		if err := s.open(sealed, &piece); err != nil {
 			return err
@@ -256,7 +280,7 @@ func (s *Store) SetAside(number uint64, why string) error {
 		}
 		return errors.Join(tx.Bucket(asideBucket).Put(key(number), sealed), tx.Bucket(queueBucket).Delete(key(number)))
 	})
-	if err != nil {
+	if err != nil || !queued {
 		return err
 	}
 	s.went([]uint64{number})

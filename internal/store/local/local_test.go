@@ -146,11 +146,72 @@ func TestAFileThatCannotBeReadIsRefused(t *testing.T) {
 	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(8)}); err == nil {
 		t.Error("another key opens it")
 	}
+	used := open(t, path, 1<<20)
+	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(7)}); fault.Of(err) != fault.Conflict || strings.Contains(err.Error(), "move the file away") {
+		t.Errorf("a file that is used: %v", err)
+	}
+	if err := used.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(strings.Repeat("damaged", 10_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(7)}); fault.Of(err) != fault.Invalid {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// What is not in the queue is not counted as set aside.
+func TestWhatIsNotQueuedIsNotSetAside(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "q"), 1<<20)
+	if err := s.Add(near.Piece{Kind: near.Facts, Node: "a.test"}); err != nil {
+		t.Fatal(err)
+	}
+	some, err := s.Next(0, 1)
+	if err != nil || len(some) != 1 {
+		t.Fatalf("%v, %v", some, err)
+	}
+	number := some[0].Number
+	if err := errors.Join(s.SetAside(number, "why"), s.SetAside(number, "why"), s.SetAside(number+7, "why")); err != nil {
+		t.Fatal(err)
+	}
+	if load := s.Load(); load.Aside != 1 || load.Pieces != 0 || load.Bytes != 0 {
+		t.Errorf("one was set aside: %+v", load)
+	}
+}
+
+// What is delivered as soon as it is queued is not counted as waiting afterwards.
+func TestWhatIsRemovedAtOnceDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "q"), 1<<20)
+	var adding sync.WaitGroup
+	for range 8 {
+		adding.Go(func() {
+			for range 25 {
+				if err := s.Add(near.Piece{Kind: near.Facts, Node: "a.test"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for left := 200; left > 0; {
+		some, err := s.Next(0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers := make([]uint64, len(some))
+		for i, p := range some {
+			numbers[i] = p.Number
+		}
+		if err := s.Remove(numbers); err != nil {
+			t.Fatal(err)
+		}
+		left -= len(some)
+	}
+	adding.Wait()
+	if load := s.Load(); load != (near.Load{}) {
+		t.Errorf("nothing waits: %+v", load)
 	}
 }
 
@@ -164,6 +225,9 @@ func TestAFullDiskRefuses(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	if err := s.Add(near.Piece{Kind: near.Facts, Node: "a.test"}); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Keep(near.Kept{Node: "a.test"}); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 }

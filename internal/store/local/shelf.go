@@ -19,10 +19,8 @@ type shelved struct {
 
 // Keep implements near.Shelf.
 func (s *Store) Keep(k near.Kept) error {
-	if s.Admit != nil {
-		if err := s.Admit(); err != nil {
-			return err
-		}
+	if err := s.admit(); err != nil {
+		return err
 	}
 	pointer, err := s.seal(shelved{k.Node, k.Pointer})
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *Store) taken(ctx context.Context, c Claim) error {
 	who := ""
 	known, _ := s.Leases.Servers(ctx) // without it the refusal says less
 	slices.SortFunc(known, func(a, b lease.Server) int { return cmp.Compare(a.Silent, b.Silent) })
-	if len(known) > 0 && known[0].Silent < lease.Shared().TTL {
+	if len(known) > 0 && known[0].There() {
 		who = fmt.Sprintf(" (%s at %s)", known[0].ID, known[0].Address)
 	}
 	detail := "another server" + who + " uses this database; stop it, or give this one a database of its own"

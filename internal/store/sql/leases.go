@@ -233,7 +233,7 @@ func (s *Leases) Servers(ctx context.Context) (all []lease.Server, err error) {
 	}
 	all, err = collect(ctx, s.reads, func(row scanner) (n lease.Server, err error) {
 		n, err = scanServer(row)
-		n.Silent = (time.Duration(now-micros(n.Seen)) * time.Microsecond).Abs() // seen later than now: by a clock that was ahead
+		n.Silent = lease.Silence(n.Seen, time.UnixMicro(now))
 		return n, err
 	}, "SELECT "+serverColumns+" FROM servers ORDER BY id")
 	return all, explain(err, "list servers")

@@ -55,25 +55,24 @@ func refuseMoved(ctx context.Context, q querier, d dialect) error {
 	return m.Refuse()
 }
 
-// acceptMoved has records count again that moved away.
-func acceptMoved(ctx context.Context, q querier, d dialect) error {
+// acceptMoved has records count again that moved away. It says whether they had.
+func acceptMoved(ctx context.Context, q querier, d dialect) (moved bool, err error) {
 	m, err := readMark(ctx, q, d)
 	if err != nil || m.State == move.Free {
-		return err
+		return false, err
 	}
 	if m.State != move.Left {
-		return m.Refuse()
+		return false, m.Refuse()
 	}
 	_, err = q.exec(ctx, "DELETE FROM moves")
-	return err
+	return true, err
 }
 
 // AcceptMoved has records in PostgreSQL count again that moved away, when somebody wants them as they are. It says whether they had moved.
 func AcceptMoved(ctx context.Context, config Config) (moved bool, err error) {
-	err = alone(ctx, config, func(ctx context.Context, q querier) error {
-		m, err := readMark(ctx, q, postgresDialect)
-		moved = m.State == move.Left
-		return errors.Join(err, acceptMoved(ctx, q, postgresDialect))
+	err = alone(ctx, config, func(ctx context.Context, q querier) (err error) {
+		moved, err = acceptMoved(ctx, q, postgresDialect)
+		return err
 	})
 	return moved, explain(err, "accept the database")
 }

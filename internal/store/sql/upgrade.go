@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/store/lease"
@@ -41,6 +42,23 @@ func (u Upgrade) Refusal() error {
 
 // Contracts tells whether servers that run have to be stopped before.
 func (u Upgrade) Contracts() bool { return u.Schema > 0 && contracts(u.Pending) }
+
+// InTheWay is what a start of this program ends with while those who run could not work with what it changes. Nil: they can, or nobody runs.
+func (u Upgrade) InTheWay() error {
+	if !u.Contracts() || len(u.Running) == 0 {
+		return nil
+	}
+	return inTheWay(u.Running)
+}
+
+func inTheWay(running []Neighbour) error {
+	return &fault.Error{
+		Kind: fault.Conflict,
+		Detail: "this version changes the records in a way that servers of the version before cannot work with, and " +
+			cmp.Or(Names(running), "another server") + " uses them; stop all servers, then start this one",
+		Hint: "`tutti server --check-upgrade` shows what would be changed; docs/upgrade.md",
+	}
+}
 
 func contracts(pending []Migration) bool {
 	return slices.ContainsFunc(pending, func(m Migration) bool { return m.Kind == Contract })
@@ -101,10 +119,17 @@ func neighbours(ctx context.Context, b *base, q querier, tables []string) ([]Nei
 	if slices.Contains(has, "schema") {
 		schema = "schema"
 	}
-	return collect(ctx, q, func(row scanner) (n Neighbour, err error) {
-		return n, row.Scan(&n.ID, &n.Address, &n.Version, &n.Schema)
-	},
-		"SELECT id, address, version, "+schema+" FROM servers WHERE seen > $1 ORDER BY id", now-lease.Shared().TTL.Microseconds())
+	var running []Neighbour
+	_, err = collect(ctx, q, func(row scanner) (s lease.Server, err error) {
+		var n Neighbour
+		err = row.Scan(&n.ID, &n.Address, &n.Version, &n.Schema, at(&s.Seen))
+		s.Silent = lease.Silence(s.Seen, time.UnixMicro(now))
+		if s.There() {
+			running = append(running, n)
+		}
+		return s, err
+	}, "SELECT id, address, version, "+schema+", seen FROM servers ORDER BY id")
+	return running, err
 }
 
 // alone keeps all servers from the records until the connection is closed: before a contract nobody may use them. Conflict when somebody does.
@@ -126,17 +151,12 @@ func (s *Store) alone(ctx context.Context, db *sql.DB, d dialect) (*sql.Conn, er
 
 // stopThem refuses to change records under those who use them.
 func stopThem(ctx context.Context, db *sql.DB, d dialect) error {
-	q, who := plain{db}, "another server"
+	q := plain{db}
+	var running []Neighbour
 	if tables, err := collect(ctx, q, one[string], d.described.tables); err == nil {
-		running, _ := neighbours(ctx, &base{dialect: d}, q, tables) // without them the refusal says less
-		who = cmp.Or(Names(running), who)
+		running, _ = neighbours(ctx, &base{dialect: d}, q, tables) // without them the refusal says less
 	}
-	return &fault.Error{
-		Kind: fault.Conflict,
-		Detail: "this version changes the records in a way that servers of the version before cannot work with, and " + who +
-			" uses them; stop all servers, then start this one",
-		Hint: "`tutti server --check-upgrade` shows what would be changed; docs/upgrade.md",
-	}
+	return inTheWay(running)
 }
 
 // Names lists servers with their versions.

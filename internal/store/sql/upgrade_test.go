@@ -141,6 +141,10 @@ func TestWhatAnUpgradeWouldDo(t *testing.T) {
 			if u.Schema != newest || u.Writer != "v1.2.3" || len(u.Pending) != 0 {
 				t.Errorf("of records that are used: %+v", u)
 			}
+			if _, err := s.exec(t, "INSERT INTO servers (id, address, version, roles, started, seen) SELECT 'ahead', '', '', '', started, seen + 3600000000 FROM servers"); err != nil {
+				t.Fatal(err) // it is dead, and was seen by a clock that was ahead
+			}
+			u = examined(t, config)
 			if want := (Neighbour{"pup-1/1", "https://pup-1:8140", "v1.2.3", newest}); config.URL != "" && (len(u.Running) != 1 || u.Running[0] != want) {
 				t.Errorf("servers that run: %+v, want %+v", u.Running, want)
 			}

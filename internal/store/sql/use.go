@@ -193,7 +193,7 @@ func Accept(ctx context.Context, path string) error {
 		err = fault.New(fault.Internal, "%s is damaged (%s): restore a backup", path, result)
 	}
 	if err == nil {
-		err = acceptMoved(ctx, plain{db}, sqliteDialect)
+		_, err = acceptMoved(ctx, plain{db}, sqliteDialect)
 	}
 	if err != nil {
 		return explain(errors.Join(err, db.Close()), "look at the database")

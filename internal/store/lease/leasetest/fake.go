@@ -203,7 +203,7 @@ func (r *Roll) Servers(context.Context) ([]lease.Server, error) {
 	var all []lease.Server
 	for _, id := range slices.Sorted(maps.Keys(r.all)) {
 		s := r.all[id]
-		s.Silent = time.Since(s.Seen).Abs()
+		s.Silent = lease.Silence(s.Seen, time.Now())
 		all = append(all, s)
 	}
 	return all, nil
