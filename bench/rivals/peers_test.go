@@ -204,7 +204,8 @@ func TestErrorsHaveTheWordsOfPsql(t *testing.T) {
 		}
 	}
 	psql("echo 'FATAL: there is no such database' >&2; exit 2\n")
-	if _, err := p.Bytes(t.Context(), "lost"); err == nil || !strings.Contains(err.Error(), "FATAL: there is no such database") || !strings.Contains(err.Error(), "lost") {
+	if _, err := p.Bytes(t.Context(), "lost"); err == nil || !strings.Contains(err.Error(), "FATAL: there is no such database") ||
+		!strings.Contains(err.Error(), "lost") {
 		t.Errorf("the size: %v", err)
 	}
 	if err := p.Analyze(t.Context(), "lost"); err == nil || !strings.Contains(err.Error(), "FATAL: there is no such database") {

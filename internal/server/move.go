@@ -146,7 +146,9 @@ func (v *mover) plan(m *Moved) (err error) {
 
 // notAbsolute refuses a path of which it is not known where it is.
 func notAbsolute(path string, err error) error {
-	return fault.Wrap(fault.Invalid, err, "the data directory %s is not absolute, and the directory that it begins in cannot be found (%v): name it from /, or go to another directory", path, err)
+	return fault.Wrap(fault.Invalid, err,
+		"the data directory %s is not absolute, and the directory that it begins in cannot be found (%v): "+
+			"name it from /, or go to another directory", path, err)
 }
 
 // placeOf is where content is, in words.

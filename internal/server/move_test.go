@@ -23,15 +23,18 @@ func TestAMoveFromADirectoryThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Move(t.Context(), from, to, MoveOptions{})
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Detail(err), "data is not absolute") || strings.Contains(fault.Detail(err), "keeps the data directory") {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Detail(err), "data is not absolute") ||
+		strings.Contains(fault.Detail(err), "keeps the data directory") {
 		t.Errorf("the new settings: %v", err)
 	}
 	from.Data = "data"
-	if _, err = Move(t.Context(), from, to, MoveOptions{}); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Detail(err), "data is not absolute") {
+	if _, err = Move(t.Context(), from, to, MoveOptions{}); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(fault.Detail(err), "data is not absolute") {
 		t.Errorf("the settings of now: %v", err)
 	}
 	t.Chdir(t.TempDir())
-	if _, err = Move(t.Context(), settings.Config{Data: "/srv/tutti"}, to, MoveOptions{}); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Detail(err), "data, which is ") {
+	if _, err = Move(t.Context(), settings.Config{Data: "/srv/tutti"}, to, MoveOptions{}); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(fault.Detail(err), "data, which is ") {
 		t.Errorf("another directory: %v", err)
 	}
 }

@@ -140,7 +140,8 @@ func TestWhatCannotBeSetAsideIsNotSaidToBe(t *testing.T) {
 	var log bytes.Buffer
 	courier := near.Courier{Link: c.link, Queue: stubborn{c.disk}, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	err := courier.Deliver(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "riddle") || strings.Contains(log.String(), "set aside") {
+	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "riddle") ||
+		strings.Contains(log.String(), "set aside") {
 		t.Errorf("%v; the log says %s", err, log.String())
 	}
 	if load := c.disk.Load(); load.Pieces != 1 || load.Aside != 0 {

@@ -147,7 +147,8 @@ func TestAFileThatCannotBeReadIsRefused(t *testing.T) {
 		t.Error("another key opens it")
 	}
 	used := open(t, path, 1<<20)
-	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(7)}); fault.Of(err) != fault.Conflict || strings.Contains(err.Error(), "move the file away") {
+	if _, err := local.Open(path, local.Config{MostBytes: 1 << 20, Seal: xor(7)}); fault.Of(err) != fault.Conflict ||
+		strings.Contains(err.Error(), "move the file away") {
 		t.Errorf("a file that is used: %v", err)
 	}
 	if err := used.Close(); err != nil {

@@ -141,7 +141,8 @@ func TestWhatAnUpgradeWouldDo(t *testing.T) {
 			if u.Schema != newest || u.Writer != "v1.2.3" || len(u.Pending) != 0 {
 				t.Errorf("of records that are used: %+v", u)
 			}
-			if _, err := s.exec(t, "INSERT INTO servers (id, address, version, roles, started, seen) SELECT 'ahead', '', '', '', started, seen + 3600000000 FROM servers"); err != nil {
+			const ahead = "INSERT INTO servers (id, address, version, roles, started, seen) SELECT 'ahead', '', '', '', started, seen + 3600000000 FROM servers"
+			if _, err := s.exec(t, ahead); err != nil {
 				t.Fatal(err) // it is dead, and was seen by a clock that was ahead
 			}
 			u = examined(t, config)
