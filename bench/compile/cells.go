@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
@@ -26,6 +28,7 @@ const (
 	cellStartAim  = 50 * time.Millisecond
 	cellWarm      = 4  // compilations of each size before the measuring
 	cellStarts    = 11 // pairs of zygotes
+	cellRounds    = 6  // each with processes of its own: two alike differ by some percent for as long as they live
 	cellVersion   = "cell"
 	cellCompilers = 2 // one of each kind
 )
@@ -69,8 +72,8 @@ func (s *side) compile(ctx context.Context, order compile.Order) (cpu, wall time
 	return outcome.Cost.CPU, outcome.Cost.Wall, err
 }
 
-// cells measures what a cell costs: the same orders in turns by a worker in a cell and one without, and zygotes of both. The ratio is the
-// median of the pairs'.
+// cells measures what a cell costs: the same orders in turns by a worker in a cell and one without, and zygotes of both. The ratio is that
+// of all their CPU, in rounds with new processes each.
 func (s settings) cells(ctx context.Context, dir, environment string, facts catalogrequest.Facts) (rows []measure.Row, notes []string, err error) {
 	root := filepath.Join(dir, "environment")
 	if err := rivals.CopyTree(environment, root); err != nil {
@@ -82,42 +85,63 @@ func (s settings) cells(ctx context.Context, dir, environment string, facts cata
 	if err := os.Symlink(moduleDir, filepath.Join(root, ".base_modules", "0")); err != nil {
 		return nil, nil, err
 	}
-	var both [cellCompilers]*side
-	for i, mode := range []cell.Mode{cell.BestEffort, cell.Off} {
-		own := filepath.Join(dir, string(mode))
-		if err := os.Mkdir(own, 0o750); err != nil {
-			return nil, nil, err
-		}
-		keeper, err := cell.Open(ctx, cell.Config{Mode: mode, Dir: own})
+	pairs := make([]turns, len(sizes))
+	for round := range cellRounds {
+		err := besides(ctx, filepath.Join(dir, fmt.Sprintf("round-%d", round)), root, func(both [cellCompilers]*side, lack string) error {
+			if round == 0 {
+				row, note, err := zygoteStarts(ctx, both, min(cellStarts, s.Celled))
+				if err != nil {
+					return err
+				}
+				rows, notes = append(rows, row), append(notes, lack, note)
+			}
+			for i, size := range sizes {
+				if err := pairs[i].measure(ctx, both, size.name, facts, max(1, int(float64(s.Celled)*size.factor*size.factor/cellRounds))); err != nil {
+					return fmt.Errorf("measure %s in cells: %w", size.name, err)
+				}
+			}
+			return nil
+		})
 		if err != nil {
-			return nil, nil, err
-		}
-		if mode == cell.BestEffort && !keeper.Standing().Seccomp {
-			return nil, nil, fmt.Errorf("there are no cells here: %q", keeper.Standing().Reasons())
-		}
-		both[i] = &side{keeper: keeper, dir: filepath.Join(own, "ruby"), root: root}
-		notes = append(notes, fmt.Sprintf("cells, %s: without %q", mode, keeper.Standing().Parts()))
-	}
-	for _, side := range both {
-		err := side.start(ctx)
-		defer func() { _ = side.stop() }()
-		if err != nil {
-			return nil, notes, err
+			return rows, notes, err
 		}
 	}
-	row, note, err := zygoteStarts(ctx, both, min(cellStarts, s.Celled))
-	if err != nil {
-		return nil, notes, err
-	}
-	rows, notes = append(rows, row), append(notes, note)
-	for _, size := range sizes {
-		row, note, err := cellPairs(ctx, both, size.name, facts, s.Celled)
-		if err != nil {
-			return rows, notes, fmt.Errorf("measure %s in cells: %w", size.name, err)
-		}
+	for i, size := range sizes {
+		row, note := pairs[i].judged(size.name)
 		rows, notes = append(rows, row), append(notes, note)
 	}
 	return rows, notes, nil
+}
+
+// besides starts a pool in cells and one without, both with their files below dir, has something measured, and stops them.
+func besides(ctx context.Context, dir, root string, do func(both [cellCompilers]*side, lack string) error) (err error) {
+	var both [cellCompilers]*side
+	lack := ""
+	for i, mode := range []cell.Mode{cell.BestEffort, cell.Off} {
+		own := filepath.Join(dir, string(mode))
+		if err := os.MkdirAll(own, 0o750); err != nil {
+			return err
+		}
+		keeper, err := cell.Open(ctx, cell.Config{Mode: mode, Dir: own})
+		if err != nil {
+			return err
+		}
+		if mode == cell.BestEffort {
+			if !keeper.Standing().Seccomp {
+				return fmt.Errorf("there are no cells here: %q", keeper.Standing().Reasons())
+			}
+			lack = fmt.Sprintf("cells are without %q", keeper.Standing().Parts())
+		}
+		both[i] = &side{keeper: keeper, dir: filepath.Join(own, "ruby"), root: root}
+	}
+	for _, side := range both {
+		failed := side.start(ctx)
+		defer func() { err = errors.Join(err, side.stop()) }()
+		if failed != nil {
+			return failed
+		}
+	}
+	return do(both, lack)
 }
 
 // zygoteStarts starts zygotes of both kinds in turns.
@@ -143,37 +167,57 @@ func zygoteStarts(ctx context.Context, both [cellCompilers]*side, pairs int) (me
 	return measure.Row{Server: "tutti", Case: "zygote in a cell", Figures: figures}, note, nil
 }
 
-// cellPairs compiles the same orders by both in turns, first one and then the other first.
-func cellPairs(ctx context.Context, both [cellCompilers]*side, size string, facts catalogrequest.Facts, pairs int) (measure.Row, string, error) {
-	node := size + "-1.example.org"
-	var cpus, walls, celled, plain []float64
+// turns are the figures of compilations by both kinds of worker.
+type turns struct {
+	cpus, walls   []float64 // ratios, in a cell to without
+	celled, plain []float64 // milliseconds of CPU
+	rounds        []string  // medians of cpus
+}
+
+// measure compiles the same orders by both, twice by each: one, the other, the other, one. Whoever compiles what somebody else has just compiled
+// takes a sixth more or less, so with single turns half of the ratios would be of the one kind, and half of the other.
+func (t *turns) measure(ctx context.Context, both [cellCompilers]*side, size string, facts catalogrequest.Facts, pairs int) error {
+	node, before := size+"-1.example.org", len(t.cpus)
 	for n := range cellWarm + pairs {
 		document, err := json.Marshal(facts.Of(node, fmt.Sprintf("12.%d", 1000+n)))
 		if err != nil {
-			return measure.Row{}, "", err
+			return err
 		}
 		order := compile.Order{Node: fleet.Certname(node), Environment: "cells", Version: fleet.DigestOf([]byte(cellVersion)), Facts: document}
 		var cpu, wall [cellCompilers]time.Duration
-		for i := range both {
-			i = (i + n) % cellCompilers
-			if cpu[i], wall[i], err = both[i].compile(ctx, order); err != nil {
-				return measure.Row{}, "", err
+		for _, i := range []int{0, 1, 1, 0} {
+			moreCPU, moreWall, err := both[i].compile(ctx, order)
+			if err != nil {
+				return err
 			}
+			cpu[i], wall[i] = cpu[i]+moreCPU, wall[i]+moreWall
 		}
 		if n < cellWarm {
 			continue
 		}
-		cpus, walls = append(cpus, float64(cpu[0])/float64(cpu[1])), append(walls, float64(wall[0])/float64(wall[1]))
-		celled, plain = append(celled, ms(cpu[0])), append(plain, ms(cpu[1]))
+		t.cpus, t.walls = append(t.cpus, float64(cpu[0])/float64(cpu[1])), append(t.walls, float64(wall[0])/float64(wall[1]))
+		t.celled, t.plain = append(t.celled, ms(cpu[0])/2), append(t.plain, ms(cpu[1])/2)
 	}
-	ratio := part(cpus, 0.5)
+	t.rounds = append(t.rounds, fmt.Sprintf("%.1f", 100*(sum(t.celled[before:])/sum(t.plain[before:])-1)))
+	return nil
+}
+
+func (t *turns) judged(size string) (measure.Row, string) {
+	ratio := sum(t.celled) / sum(t.plain) // collecting garbage is a part of it, and does not come with each catalog
 	row := measure.Row{Server: "tutti", Case: size + ", in a cell", Figures: map[string]float64{
-		"catalogs": float64(pairs), "cpu_ms_per_catalog": part(celled, 0.5), "cpu_ms_without": part(plain, 0.5), "overhead_percent": 100 * (ratio - 1),
-		"overhead_wall_percent": 100 * (part(walls, 0.5) - 1),
+		"catalogs": float64(len(t.cpus)), "cpu_ms_per_catalog": part(t.celled, 0.5), "cpu_ms_without": part(t.plain, 0.5), "overhead_percent": 100 * (ratio - 1),
+		"overhead_wall_percent": 100 * (part(t.walls, 0.5) - 1),
 	}}
-	note := fmt.Sprintf("cell overhead, %s: %.1f %% CPU (median of %d pairs, half of them between %.1f and %.1f), %.1f %% of the clock; aim below %.0f %% CPU, met: %t",
-		size, 100*(ratio-1), pairs, 100*(part(cpus, 0.25)-1), 100*(part(cpus, 0.75)-1), 100*(part(walls, 0.5)-1), 100*cellAim, ratio-1 < cellAim)
-	return row, note, nil
+	return row, fmt.Sprintf("cell overhead, %s: %.1f %% CPU (%d pairs, half of them between %.1f and %.1f; rounds with processes of their own: %s), "+
+		"%.1f %% of the clock; aim below %.0f %% CPU, met: %t", size, 100*(ratio-1), len(t.cpus), 100*(part(t.cpus, 0.25)-1), 100*(part(t.cpus, 0.75)-1),
+		strings.Join(t.rounds, ", "), 100*(part(t.walls, 0.5)-1), 100*cellAim, ratio-1 < cellAim)
+}
+
+func sum(list []float64) (all float64) {
+	for _, value := range list {
+		all += value
+	}
+	return all
 }
 
 // part is the value below which a part of a list is.
