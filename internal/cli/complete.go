@@ -67,10 +67,10 @@ func beginning(values []string, begun string) (some []string) {
 }
 
 // inTime gives a function that offers values its time.
-func (a *app) inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
+func inTime(s System, offer cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		before := completing(cmd)
-		ctx, cancel := context.WithTimeout(before, cmp.Or(a.system.Completes, completeTime))
+		ctx, cancel := context.WithTimeout(before, cmp.Or(s.Completes, completeTime))
 		defer cmd.SetContext(before)
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -87,7 +87,7 @@ var (
 // completes gives a tree of commands what is offered for their arguments and flags, where they have nothing of their own.
 func (a *app) completes(cmd *cobra.Command) {
 	if words := argumentWords(cmd.Use); cmd.ValidArgsFunction == nil && cmd.Runnable() && !cmd.HasSubCommands() {
-		cmd.ValidArgsFunction = a.inTime(func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		cmd.ValidArgsFunction = inTime(a.system, func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if word, ok := words.at(len(args)); ok {
 				return completionOf(cmd, word).offer(a, asked{cmd, args, begun})
 			}
@@ -100,7 +100,7 @@ func (a *app) completes(cmd *cobra.Command) {
 			return
 		}
 		several := flag.Value.Type() == "stringSlice"
-		_ = cmd.RegisterFlagCompletionFunc(flag.Name, a.inTime(func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, inTime(a.system, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return offered.inList(a, cmd, begun, several)
 		})) // the flag is there
 	}

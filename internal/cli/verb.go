@@ -49,7 +49,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 	}
 	cmd.Args = noneEmpty(cmd.Args)
 	if v.complete != nil {
-		cmd.ValidArgsFunction = a.inTime(v.complete(a))
+		cmd.ValidArgsFunction = inTime(a.system, v.complete(a))
 	}
 	flags, prints := flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, v.prints
 	if prints == nil {
@@ -149,7 +149,7 @@ func (c *call) required() error {
 
 // completes says what a flag's value may be.
 func (f flagSet) completes(flag string, with func(*app) cobra.CompletionFunc) {
-	if err := f.cmd.RegisterFlagCompletionFunc(flag, f.app.inTime(with(f.app))); err != nil {
+	if err := f.cmd.RegisterFlagCompletionFunc(flag, inTime(f.app.system, with(f.app))); err != nil {
 		panic(err) // there is no such flag
 	}
 }
