@@ -240,7 +240,7 @@ func TestWhatIsReadIsNoted(t *testing.T) {
 	readings := slices.Clone(readings)
 	if puppetEight(t) {
 		rand := slices.IndexFunc(readings, func(r reading) bool { return r.node == "stdlib-rand" })
-		readings[rand].want = []string{"value /facts/networking/fqdn"} // its stdlib asks for no legacy facts
+		readings[rand].want = []string{"value /facts/networking/fqdn"}                            // its stdlib asks for no legacy facts
 		others["unknown"] = running(t, Config{Workers: 1, NoJIT: true, Settings: lenient}, roots) // it does not compile in the one
 	}
 	for _, round := range []string{"cold", "warm"} {

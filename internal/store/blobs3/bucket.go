@@ -213,7 +213,7 @@ func (b *bucket) remove(ctx context.Context, names ...string) error {
 		for result := range results {
 			err = errors.Join(err, result.Err)
 		}
-		return err
+		return errors.Join(err, ctx.Err()) // the results just end with ctx, and the rest was not removed
 	})
 }
 
@@ -236,7 +236,11 @@ func (b *bucket) list(ctx context.Context, begin string) iter.Seq2[object, error
 		var last error
 		for info := range b.core.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + begin, Recursive: true}) {
 			last = b.explain(ctx, info.Err)
-			if !yield(object{strings.TrimPrefix(info.Key, b.prefix), info.Size, info.LastModified}, last) || last != nil {
+			if !yield(object{strings.TrimPrefix(info.Key, b.prefix), info.Size, info.LastModified}, last) {
+				b.outage.leave(ctx, last)
+				return // whoever stops, perhaps since ctx has ended, is not told so
+			}
+			if last != nil {
 				break
 			}
 		}

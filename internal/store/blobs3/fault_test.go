@@ -2,7 +2,9 @@ package blobs3_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -265,6 +267,28 @@ func TestTwoServersAndASweep(t *testing.T) {
 	server := blobs3test.Start(t)
 	config, marks := server.Config("two"), cas.NewMarks()
 	server.Race(t, "two", open(t, config, marks, openCache(t, 0)), open(t, config, marks, openCache(t, 0)))
+}
+
+// A server that stops while it removes a first lot of what is old ends: listing the rest says no more.
+func TestASweepThatIsStopped(t *testing.T) {
+	t.Parallel()
+	s := open(t, blobs3test.Start(t).Config("stopped"), cas.NewMarks(), openCache(t, 0))
+	const lot = 250
+	for n := range lot + 5 {
+		put(t, s, fmt.Sprint("content ", n))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	seen := 0
+	_, _, err := s.Sweep(ctx, func(fleet.Digest) bool {
+		if seen++; seen == lot {
+			stop()
+		}
+		return false
+	}, time.Now().Add(time.Hour))
+	if !errors.Is(err, context.Canceled) || seen != lot {
+		t.Errorf("after %d of %d: %v", seen, lot+5, err)
+	}
 }
 
 // Who reads beside holds off what would be removed.
