@@ -37,8 +37,12 @@ COMPUTING := /internal/cli$$|/internal/diff$$
 # What takes too long for `make test`, in packages of which it runs the rest: `make stories` has it. For e2e, e2e/core_test.go says so.
 LONG := ^(TestRelease|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPlainPuppets|TestPlainPuppetUsesTheModulesOfTheVersion|$\
 TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets|TestPairsOfWholeCatalogs|$\
-TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo)$$
-LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql
+TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo|TestSlowedEnvironmentIsShown|TestEndlessLoopsDoNotHoldUpOthers|$\
+TestACatalogThatLostAllIsHeldAhead|TestAServedFileThatChangesReachesWhoHasIt|TestPlainPuppetAgrees|TestLookupsAreThoseOfPuppetLookup|$\
+TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet)$$
+LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource
+# What takes longest begins first.
+FIRST := ./internal/store/sql ./internal/cli ./internal/diff
 # A suite has parts, and goes on when one fails: `run NAME [arguments of go test]`. The linters look for what `go vet` finds.
 SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; run() { $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
 SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && echo "The ten slowest:" && tools/slowest $(BIN)/suite.json 10 && exit $$failed
@@ -75,7 +79,7 @@ TEST_NEEDS := test-deps console-deps puppet8-root build $(BIN)/gotestsum $(BIN)/
 
 test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the ten slowest
 	@export CGO_ENABLED=0; $(SUITE); \
-	run packages -trimpath -skip '$(LONG)' $$(grep -vE '$(WAITING)' <<< "$$all"); \
+	run packages -trimpath -skip '$(LONG)' $(FIRST) $$(grep -vE '$(WAITING)' <<< "$$all"); \
 	run waiting -trimpath -p 1 -skip '$(LONG)' ./internal/server ./internal/compiler/ruby; \
 	run e2e -trimpath ./e2e; \
 	run puppet8 $(ON_PUPPET8) -run '$(PUPPET8_CORE)' ./internal/compiler/ruby; \
@@ -135,7 +139,7 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 
 race: $(TEST_NEEDS) ## the packages again with the race detector, but for those where Go waits for other programs
 	@export CGO_ENABLED=1; $(SUITE); \
-	run raced $(RACE) -skip '$(LONG)' $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
+	run raced $(RACE) -skip '$(LONG)' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
 	$(call SLOWEST,raced)
 
 race-all: $(TEST_NEEDS) ## every test with the race detector, also where Go waits for other programs; some hours
