@@ -39,7 +39,8 @@ LONG := ^(TestRelease|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPl
 TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets|TestPairsOfWholeCatalogs|$\
 TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo|TestSlowedEnvironmentIsShown|TestEndlessLoopsDoNotHoldUpOthers|$\
 TestACatalogThatLostAllIsHeldAhead|TestAServedFileThatChangesReachesWhoHasIt|TestPlainPuppetAgrees|TestLookupsAreThoseOfPuppetLookup|$\
-TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet)$$
+TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet|$\
+TestTwoBrokersOnOneDatabase|TestAnEngineWithAGemForAnotherRubyCompilesNothing)$$
 LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource
 # What takes longest begins first.
 FIRST := ./internal/store/sql ./internal/cli ./internal/diff
