@@ -140,7 +140,7 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 
 race: $(TEST_NEEDS) ## the packages again with the race detector, but for those where Go waits for other programs
 	@export CGO_ENABLED=1; $(SUITE); \
-	run raced $(RACE) -skip '$(LONG)' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
+	run raced $(RACE) -skip '^TestRelease$$' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
 	$(call SLOWEST,raced)
 
 race-all: $(TEST_NEEDS) ## every test with the race detector, also where Go waits for other programs; some hours
