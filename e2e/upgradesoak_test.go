@@ -16,8 +16,9 @@ import (
 	"github.com/tutti-project/tutti/api"
 )
 
-// neighbourCommit is the version before this one: the last commit that was landed before. Whoever lands a version moves it on to the one before.
-const neighbourCommit = "d2d25a06"
+// neighbourCommit is the version before this one, as far as records go: the last commit that was landed before the newest migration. Whoever lands a
+// migration moves it on.
+const neighbourCommit = "0a5dbf70"
 
 // buildNeighbour makes the program of that commit, once.
 var buildNeighbour = sync.OnceValues(func() (string, error) {
