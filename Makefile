@@ -40,7 +40,8 @@ TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAre
 TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo|TestSlowedEnvironmentIsShown|TestEndlessLoopsDoNotHoldUpOthers|$\
 TestACatalogThatLostAllIsHeldAhead|TestAServedFileThatChangesReachesWhoHasIt|TestPlainPuppetAgrees|TestLookupsAreThoseOfPuppetLookup|$\
 TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet|$\
-TestTwoBrokersOnOneDatabase|TestAnEngineWithAGemForAnotherRubyCompilesNothing)$$
+TestTwoBrokersOnOneDatabase|TestAnEngineWithAGemForAnotherRubyCompilesNothing|TestCodeOfAPreviewSeesWhatItsAuthorSees|TestWarm|$\
+TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRubyThatDoesNotStart)$$
 LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource
 # What takes longest begins first.
 FIRST := ./internal/store/sql ./internal/cli ./internal/diff

@@ -15,7 +15,7 @@ var tellLong = flag.Bool("long", false, "tell all stories but the core: make sto
 var coreStories = []string{
 	// Nodes: certificates, catalogs, events, orders.
 	"TestAgentConverges", "TestJoinToken", "TestRevocationClosesOpenConnections", "TestEventsWhileARunGoesOn", "TestTheAgentSurvives",
-	"TestTasksOfPxpAgent", "TestBuiltInModulesAnswer", "TestStories/agent",
+	"TestTasksOfPxpAgent", "TestBuiltInModulesAnswer",
 	// Strangers, wrong input, and code that means harm.
 	"TestNobodyGetsInUnproven", "TestBadCertificateRequests", "TestWrongCertificatesOverPCP", "TestBadBodies", "TestAttacksOfAPreview/as_root",
 	// A server's own life.
