@@ -46,7 +46,9 @@ LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./intern
 # What takes longest begins first.
 FIRST := ./internal/store/sql ./internal/cli ./internal/diff
 # A suite has parts, and goes on when one fails: `run NAME [arguments of go test]`. The linters look for what `go vet` finds.
-SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; run() { $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
+GOTESTSUM := $(BIN)/gotestsum --format standard-quiet
+SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; \
+	run() { $(GOTESTSUM) --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
 SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && echo "The ten slowest:" && tools/slowest $(BIN)/suite.json 10 && exit $$failed
 
 .DEFAULT_GOAL := help

@@ -35,7 +35,8 @@ func TestResourcesAsTheyAreNow(t *testing.T) {
 			"Puppet::Type.type(:lamp).provide(:led) { def self.instances; [new(:name => 'hall', :ensure => :present, :color => '"+color+
 				"', :watts => 7)]; end; mk_resource_methods; def exists?; true; end }\n")
 		wrapper := programtest.Write(t, filepath.Join(dir, "puppet"),
-			fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run --publicdir %[1]s/public --libdir %[1]s/lib --color false\n",
+			fmt.Sprintf("#!/bin/sh\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var --rundir %[1]s/run "+
+				"--publicdir %[1]s/public --libdir %[1]s/lib --color false\n",
 				dir, installed))
 		d := joinNode(t, s, name, "--puppet", wrapper)
 		d.start(t)

@@ -16,8 +16,8 @@ import (
 const clockAhead = "TEST_CLOCK_AHEAD"
 
 // buildSkewed makes a tutti whose clock may be off. It is the same source: only its standard library takes the time of day from another clock, as it
-// would on a machine whose clock is off. That compiles all of it anew; TUTTI_SKEWED_BINARY is one that was built like this before. Preloading a library, as for
-// other programs, does nothing to a Go program.
+// would on a machine whose clock is off. That compiles all of it anew; TUTTI_SKEWED_BINARY is one that was built like this before.
+// Preloading a library, as for other programs, does nothing to a Go program.
 func buildSkewed(t *testing.T) string {
 	t.Helper()
 	if built := os.Getenv("TUTTI_SKEWED_BINARY"); built != "" {

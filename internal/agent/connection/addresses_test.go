@@ -121,56 +121,42 @@ func TestAgentsSpreadOverTheAddressesOfAName(t *testing.T) {
 	})
 }
 
-// An address where nobody answers takes its share of the time, and not all of it.
+// An address where nobody answers takes its share of the time, and not all of it. One that is found twice is one server, and has one share.
 func TestASilentAddressTakesItsShare(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{act: func(_ int, scene *scene) { scene.letIn(); scene.serve() }}
-		link := s.link(t, time.Hour, func(c *connection.Config) {
-			c.Resolve = one("192.0.2.3", "192.0.2.1", "192.0.2.2") // tried from the lowest
-			c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
-				if address != "192.0.2.3:8142" {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				return s.dial(ctx, address)
-			}
-		})
-		<-time.After(11 * time.Second) // two of three shares of 15 s
-		synctest.Wait()
-		want(t, link.State().Connected, true)
-		want(t, seconds(s.times), []int{10})
-	})
-}
-
-// An address that is found twice is one server: it has one share of the time, and so have the others.
-func TestAnAddressThatIsFoundTwiceHasOneShare(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{act: func(_ int, scene *scene) { scene.letIn(); scene.serve() }}
-		var mu sync.Mutex
-		dialled := map[string]int{}
-		link := s.link(t, time.Hour, func(c *connection.Config) {
-			c.Resolve = one("192.0.2.3", "192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2") // tried from the lowest
-			c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+	for name, found := range map[string][]string{ // tried from the lowest
+		"each once": {"192.0.2.3", "192.0.2.1", "192.0.2.2"},
+		"one often": {"192.0.2.3", "192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &stage{act: func(_ int, scene *scene) { scene.letIn(); scene.serve() }}
+				var mu sync.Mutex
+				dialled := map[string]int{}
+				link := s.link(t, time.Hour, func(c *connection.Config) {
+					c.Resolve = one(found...)
+					c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+						mu.Lock()
+						dialled[address]++
+						mu.Unlock()
+						if address != "192.0.2.3:8142" {
+							<-ctx.Done()
+							return nil, ctx.Err()
+						}
+						return s.dial(ctx, address)
+					}
+				})
+				<-time.After(11 * time.Second) // two of three shares of 15 s
+				synctest.Wait()
+				want(t, link.State().Connected, true)
+				want(t, seconds(s.times), []int{10})
 				mu.Lock()
-				dialled[address]++
-				mu.Unlock()
-				if address != "192.0.2.3:8142" {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				return s.dial(ctx, address)
-			}
+				defer mu.Unlock()
+				want(t, fmt.Sprint(dialled), "map[192.0.2.1:8142:1 192.0.2.2:8142:1 192.0.2.3:8142:1]")
+			})
 		})
-		<-time.After(11 * time.Second) // two of three shares of 15 s
-		synctest.Wait()
-		want(t, link.State().Connected, true)
-		want(t, seconds(s.times), []int{10})
-		mu.Lock()
-		defer mu.Unlock()
-		want(t, fmt.Sprint(dialled), "map[192.0.2.1:8142:1 192.0.2.2:8142:1 192.0.2.3:8142:1]")
-	})
+	}
 }
 
 // A server that two lists name is tried in its turn, as often as the others.

@@ -195,8 +195,11 @@ func TestRPM(t *testing.T) {
 		"dnf": {"dnf -y install -- tiny-1.0", "dnf -y update -- tiny", "rpm -e -- tiny", "dnf -y install -- tiny", "dnf -y erase -- tiny"},
 		"yum": {"yum -y install -- tiny-1.0", "yum -y update -- tiny", "rpm -e -- tiny", "yum -y install -- tiny", "yum -y erase -- tiny"},
 		"zypper": {
-			"zypper --non-interactive install --auto-agree-with-licenses --oldpackage -- tiny=1.0", "zypper --non-interactive update --auto-agree-with-licenses -- tiny",
-			"rpm -e -- tiny", "zypper --non-interactive install --auto-agree-with-licenses -- tiny", "zypper --non-interactive remove -- tiny",
+			"zypper --non-interactive install --auto-agree-with-licenses --oldpackage -- tiny=1.0",
+			"zypper --non-interactive update --auto-agree-with-licenses -- tiny",
+			"rpm -e -- tiny",
+			"zypper --non-interactive install --auto-agree-with-licenses -- tiny",
+			"zypper --non-interactive remove -- tiny",
 		},
 	} {
 		n := newNode(t)

@@ -64,7 +64,11 @@ func TestParseResource(t *testing.T) {
 		"runs": {
 			text: "---\nservice:\n  x:\n    ensure: running\n    enable: 'true'\n    provider: openrc\n", want: State{"running", "enabled", "running", "openrc"},
 		},
-		"changed": {text: "Notice: /Service[x]/ensure: ensure changed 'running' to 'stopped'\n---\nservice:\n  x:\n    ensure: stopped\n    enable: 'false'\n    provider: launchd\n", want: State{"stopped", "disabled", "stopped", "launchd"}},
+		"changed": {
+			text: "Notice: /Service[x]/ensure: ensure changed 'running' to 'stopped'\n" +
+				"---\nservice:\n  x:\n    ensure: stopped\n    enable: 'false'\n    provider: launchd\n",
+			want: State{"stopped", "disabled", "stopped", "launchd"},
+		},
 		"paused": {
 			text: "---\nservice:\n  x:\n    ensure: paused\n    enable: manual\n    provider: windows\n", want: State{"stopped", "manual", "paused", "windows"},
 		},
