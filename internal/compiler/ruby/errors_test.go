@@ -264,6 +264,20 @@ func TestTimeLimit(t *testing.T) {
 	await(t, "a catalog within the limit", compiles)
 }
 
+// Code that makes much garbage quickly, and keeps nothing, does not count as hungry where the limit is low.
+func TestGarbageIsNoHunger(t *testing.T) {
+	t.Parallel()
+	code := version("garbage")
+	pool := running(t, Config{Workers: 1, MemoryBytes: 256 << 20}, directories{code: tree(t, map[string]string{
+		"manifests/site.pp": "notify { 'x': message => \"${garbage::made()}\" }\n",
+		"modules/garbage/lib/puppet/functions/garbage/made.rb": "Puppet::Functions.create_function(:'garbage::made') do\n" +
+			"  dispatch(:made) { }\n  def made\n    n = 0\n    20_000_000.times { n += 'some text'.dup.size }\n    n\n  end\nend\n",
+	})})
+	if c := mustCompile(t, pool, order(t, "production", "garbage", "n.example.org")); c.find("Notify[x]") == nil {
+		t.Error("there is no catalog")
+	}
+}
+
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	pool := running(t, Config{Workers: 1, MemoryBytes: 300 << 20}, directories{version("bad"): tree(t, badCode)})

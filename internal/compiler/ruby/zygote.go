@@ -30,9 +30,20 @@ const controlTimeout = time.Minute
 // startTimeout bounds how long loading Puppet and the main manifest may take.
 const startTimeout = 2 * time.Minute
 
-// gcHeadroomBytes is how much a worker grows before its garbage collector runs
-// in the middle of a compile.
-const gcHeadroomBytes = 160 << 20
+// gcHeadroomBytes is how much a worker grows before its garbage collector runs in the middle of a compile. A worker looks ten times a second, and code
+// makes 100 MB of garbage between two looks: where the limit of memory is lower than gcRoomBytes, that would count as hunger, and Ruby collects as it likes.
+const (
+	gcHeadroomBytes = 160 << 20
+	gcRoomBytes     = 512 << 20
+)
+
+// gcHeadroom is that of a worker with a limit of memory; 0 when Ruby decides.
+func gcHeadroom(limit int64) int64 {
+	if limit < gcRoomBytes {
+		return 0
+	}
+	return gcHeadroomBytes
+}
 
 // zygote is a warm Ruby process, seen from Go.
 type zygote struct {
@@ -165,7 +176,7 @@ func (z *zygote) greet(ctx context.Context, root string) error {
 		Op: "hello", Environment: string(k.environment), Version: string(k.version), Root: root, Dir: z.dir,
 		Limits: &limits{
 			RequestBytes: 2*z.cfg.MaxOrderBytes + 1<<20, CatalogBytes: z.cfg.MaxCatalogBytes,
-			MemoryBytes: z.cfg.MemoryBytes, GCHeadroomBytes: min(gcHeadroomBytes, z.cfg.MemoryBytes/2),
+			MemoryBytes: z.cfg.MemoryBytes, GCHeadroomBytes: gcHeadroom(z.cfg.MemoryBytes),
 			AnswerBytes: z.cfg.MaxAnswerBytes + 1<<20,
 		},
 		Settings: &z.cfg.Settings,

@@ -22,12 +22,16 @@ module Tutti
       Process.setrlimit(:AS, now + bytes)
     end
 
+    # headroom: the bound, 0 for none: then Ruby collects as it likes.
     def initialize(headroom)
+      @patient = headroom.positive?
       @ceiling = Memory.resident + headroom
       @compiling = false
     end
 
     def during_compile
+      return yield unless @patient
+
       @compiling = true
       GC.disable
       yield
