@@ -31,13 +31,9 @@ func (in *passphraseFlags) read() (string, error) {
 	if in.file == "" && in.fd < 0 {
 		return "", nil
 	}
-	file, name := os.NewFile(uintptr(max(in.fd, 0)), "descriptor"), fmt.Sprintf("descriptor %d", in.fd)
-	if in.file != "" {
-		opened, err := openNamed("the passphrase", in.file)
-		if err != nil {
-			return "", err
-		}
-		file, name = opened, in.file
+	file, name, err := in.open()
+	if err != nil {
+		return "", err
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxLine+1))
@@ -55,6 +51,15 @@ func (in *passphraseFlags) read() (string, error) {
 		return "", usageError{fault.New(fault.Invalid, "the first line of %s is no text; it must be the passphrase: is it the right file?", name)}
 	}
 	return line, nil
+}
+
+func (in *passphraseFlags) open() (file *os.File, name string, err error) {
+	if in.file != "" {
+		file, err = openNamed("the passphrase", in.file)
+		return file, in.file, err
+	}
+	// Only a descriptor that was given: whatever is made of one is closed when it is forgotten.
+	return os.NewFile(uintptr(in.fd), "descriptor"), fmt.Sprintf("descriptor %d", in.fd), nil
 }
 
 // lockFlags say to whom a backup is encrypted.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,7 @@ func FuzzParsers(f *testing.F) {
 	})
 }
 
+// start starts a program; its command line is shown by then.
 func start(t *testing.T, name string, args ...string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -56,13 +58,23 @@ func start(t *testing.T, name string, args ...string) int {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process.Pid
+	for { // the kernel tells the parent before it has written the arguments
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(text), name) {
+			return cmd.Process.Pid
+		}
+		<-time.After(time.Millisecond)
+	}
 }
 
 // The processes of this machine, from /proc and by ps.
 func TestProcessesOfThisMachine(t *testing.T) {
 	t.Parallel()
-	pids := map[int]bool{start(t, "sleep", "1000.0625"): true, start(t, "sleep", "1000.0625"): true, os.Getpid(): true}
+	several := start(t, "tail", "-s", "1000", "-f", "/dev/null") // not this process: nobody bounds its arguments
+	pids := map[int]bool{start(t, "sleep", "1000.0625"): true, start(t, "sleep", "1000.0625"): true, several: true}
 	ours := func(all []Process) (some []Process) {
 		for _, p := range all {
 			if pids[p.PID] {
