@@ -41,8 +41,11 @@ TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSayS
 TestACatalogThatLostAllIsHeldAhead|TestAServedFileThatChangesReachesWhoHasIt|TestPlainPuppetAgrees|TestLookupsAreThoseOfPuppetLookup|$\
 TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet|$\
 TestTwoBrokersOnOneDatabase|TestAnEngineWithAGemForAnotherRubyCompilesNothing|TestCodeOfAPreviewSeesWhatItsAuthorSees|TestWarm|$\
-TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRubyThatDoesNotStart)$$
+TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRubyThatDoesNotStart|TestTwoServersShareContent)$$|$\
+^TestCatalogsEqualTheStockCompilers$$/^bench$$
 LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource
+# To build a real S3 store takes as long as a tenth of `make test`: the package that needs one is with the stories, and with `make race`.
+WITH_S3 := /internal/store/blobs3$$
 # What takes longest begins first.
 FIRST := ./internal/store/sql ./internal/cli ./internal/diff
 # A suite has parts, and goes on when one fails: `run NAME [arguments of go test]`. The linters look for what `go vet` finds.
@@ -79,22 +82,24 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-TEST_NEEDS := test-deps console-deps puppet8-root build $(BIN)/gotestsum $(BIN)/versitygw
+TEST_NEEDS := test-deps puppet8-root build $(BIN)/gotestsum
+STORIES_NEED := $(TEST_NEEDS) console-deps $(BIN)/versitygw
 
 test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the ten slowest
 	@export CGO_ENABLED=0; $(SUITE); \
-	run packages -trimpath -skip '$(LONG)' $(FIRST) $$(grep -vE '$(WAITING)' <<< "$$all"); \
+	run packages -trimpath -skip '$(LONG)' $(FIRST) $$(grep -vE '$(WAITING)|$(WITH_S3)' <<< "$$all"); \
 	run waiting -trimpath -p 1 -skip '$(LONG)' ./internal/server ./internal/compiler/ruby; \
 	run e2e -trimpath ./e2e; \
 	run puppet8 $(ON_PUPPET8) -run '$(PUPPET8_CORE)' ./internal/compiler/ruby; \
 	$(call SLOWEST,packages waiting e2e puppet8)
 
-stories: $(TEST_NEEDS) ## all other stories, tests that take long, and the questions to PuppetDB: what make test leaves out
+stories: $(STORIES_NEED) ## all other stories, tests that take long, the S3 store, and the questions to PuppetDB: what make test leaves out
 	@export CGO_ENABLED=0; $(SUITE); \
 	run long -trimpath -p 1 -run '$(LONG)' $(LONG_IN); \
+	run s3 -trimpath ./internal/store/blobs3; \
 	run questions -trimpath ./e2e/pdbdiff; \
 	run stories -trimpath -count=1 ./e2e -args -long; \
-	$(call SLOWEST,long questions stories)
+	$(call SLOWEST,long s3 questions stories)
 
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server
@@ -141,12 +146,12 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 	$(GO) test $(ON_PUPPET8) -timeout 60m ./e2e/pdbdiff && \
 	$(GO) test $(ON_PUPPET8) -trimpath -timeout 30m -v -run '^(TestPuppetserverKeepsInTutti|TestPypuppetdb)$$' ./e2e
 
-race: $(TEST_NEEDS) ## the packages again with the race detector, but for those where Go waits for other programs
+race: $(STORIES_NEED) ## the packages again with the race detector, but for those where Go waits for other programs
 	@export CGO_ENABLED=1; $(SUITE); \
 	run raced $(RACE) -skip '^TestRelease$$' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
 	$(call SLOWEST,raced)
 
-race-all: $(TEST_NEEDS) ## every test with the race detector, also where Go waits for other programs; some hours
+race-all: $(STORIES_NEED) ## every test with the race detector, also where Go waits for other programs; some hours
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 240m ./...
 
 fuzz: ## every fuzz target for FUZZTIME (10s) each

@@ -12,7 +12,7 @@ func Operations() []Operation {
 		actionOperations(),
 		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), actionCallOperations(), appOperations(),
 		previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), accessOperations(), auditOperations(),
-		usageOperations(), clusterOperations(), versionOperations(), descriptionOperations(),
+		usageOperations(), clusterOperations(), setAsideOperations(), versionOperations(), descriptionOperations(),
 	)
 }
 

@@ -23,7 +23,7 @@ var coreStories = []string{
 	// Code that is compiled, and released.
 	"TestStories/versions", "TestStories/held", "TestAStockAgentWithoutARelease",
 	// People.
-	"TestExitCodes", "TestListsAsJSON", "TestWhatIsSaid", "TestEveryHelpHasAnExample", "TestStories/access", "TestStories/actions",
+	"TestExitCodes", "TestListsAsJSON", "TestEveryHelpHasAnExample", "TestStories/access", "TestStories/actions",
 	"TestStories/applications", "TestStories/ca", "TestStories/configuration", "TestStories/contexts", "TestStories/differences",
 	"TestStories/events", "TestStories/fileget", "TestStories/finding", "TestStories/fleet", "TestStories/groups", "TestStories/jobs",
 	"TestStories/query", "TestStories/tasks",

@@ -29,6 +29,14 @@ type database struct {
 // newDatabase makes one that has no address besides its socket; run starts it.
 func newDatabase(tb testing.TB, settings ...string) *database {
 	tb.Helper()
+	d := makeDatabase(tb, settings)
+	d.init()
+	return d
+}
+
+// makeDatabase makes its directory, in which there is nothing yet.
+func makeDatabase(tb testing.TB, settings []string) *database {
+	tb.Helper()
 	dir, err := os.MkdirTemp("", "e2e-pg-") //nolint:usetesting // a socket's path has at most 107 bytes
 	if err != nil {
 		tb.Fatal(err)
@@ -40,16 +48,26 @@ func newDatabase(tb testing.TB, settings ...string) *database {
 	}
 	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
 		d.through = []string{"setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"}
-		as := credential(tb, "postgres")
-		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	initdb := d.command("initdb", "-D", d.data(), "-U", "tutti", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
-	if out, err := initdb.CombinedOutput(); err != nil {
-		tb.Fatalf("initdb: %v\n%s", err, out)
+		d.give(dir)
 	}
 	return d
+}
+
+// give makes a directory one of PostgreSQL's user.
+func (d *database) give(dir string) {
+	d.tb.Helper()
+	as := credential(d.tb, "postgres")
+	if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+		d.tb.Fatal(err)
+	}
+}
+
+func (d *database) init() {
+	d.tb.Helper()
+	initdb := d.command("initdb", "-D", d.data(), "-U", "tutti", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
+	if out, err := initdb.CombinedOutput(); err != nil {
+		d.tb.Fatalf("initdb: %v\n%s", err, out)
+	}
 }
 
 // command is one of PostgreSQL's programs, as the server's user.
@@ -75,7 +93,13 @@ func (d *database) run() {
 
 func startDatabase(t *testing.T, n *network, at string) *database {
 	t.Helper()
-	d := newDatabase(t, "-c", "listen_addresses="+n.places[at].address)
+	d := makeDatabase(t, []string{"-c", "listen_addresses=" + n.places[at].address})
+	if err := os.Mkdir(d.data(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mountTmpfsAt(t, d.data(), "size=1g")
+	d.give(d.data())
+	d.init()
 	d.url, d.offset = fmt.Sprintf("postgres://tutti@%s/postgres?sslmode=disable", at), filepath.Join(d.dir, "offset")
 	writeFile(t, d.offset, "+0")
 	allowed, err := os.OpenFile(filepath.Join(d.data(), "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)

@@ -17,16 +17,21 @@ func mountTmpfs(t *testing.T, options string) string {
 		t.Fatal("this story mounts a small tmpfs, which needs root: sudo -E go test ./e2e")
 	}
 	dir := t.TempDir()
+	mountTmpfsAt(t, dir, options)
+	return dir
+}
+
+func mountTmpfsAt(tb testing.TB, dir, options string) {
+	tb.Helper()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options+",mode=0755"); err != nil {
-		t.Fatalf("mount a tmpfs (%v); in a container: docker run --cap-add SYS_ADMIN", err)
+		tb.Fatalf("mount a tmpfs (%v); in a container: docker run --cap-add SYS_ADMIN", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
+			tb.Errorf("unmount %s: %v", dir, err)
 			_ = unix.Unmount(dir, unix.MNT_DETACH)
 		}
 	})
-	return dir
 }
 
 // remount makes a mounted disk read-only or writable.

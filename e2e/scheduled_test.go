@@ -30,11 +30,16 @@ func joinScheduled(t *testing.T, s *server, name, story string, flags ...string)
 // joinScheduled is joinScheduled with this Puppet.
 func (i installation) joinScheduled(t *testing.T, s *server, name, story string, flags ...string) scheduled {
 	t.Helper()
+	return i.joinScheduledIn(t, t.TempDir(), s, name, story, flags...)
+}
+
+// joinScheduledIn is the same with a directory for the agent.
+func (i installation) joinScheduledIn(t *testing.T, dir string, s *server, name, story string, flags ...string) scheduled {
+	t.Helper()
 	a := i.agent(t, s, name, "story="+story)
 	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
 		t.Fatalf("puppet ssl bootstrap: %s", r.text())
 	}
-	dir := t.TempDir()
 	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--runs", "--puppet-ssldir", filepath.Join(a.home, "ssldir"),
 		"--certname", a.name)
 	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), a.script()) // knows the directories of this test's node

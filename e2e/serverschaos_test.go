@@ -80,6 +80,7 @@ type havoc struct {
 	fleets   map[string]*sim.Fleet // by place
 	nodes    []*havocNode
 	agents   map[string]scheduled // by place
+	disks    map[string]string    // by place: directories that can be filled
 	code     editions             // that is deployed, and goes to nodes in live mode
 	next     editions             // that is previewed and released
 	marks    string               // directory in which real nodes write what they execute
@@ -94,7 +95,7 @@ func newHavoc(t *testing.T) *havoc {
 	t.Helper()
 	h := &havoc{
 		seed: chaosSeedOf(t), soak: numberOf(t, "TUTTI_CHAOS_FAULTS", havocFaults) > havocFaults, servers: map[string]*watched{}, clients: map[string]*api.Client{},
-		fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{}, code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()}, marks: t.TempDir(),
+		fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{}, disks: map[string]string{}, code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()}, marks: t.TempDir(),
 	}
 	h.notes.heard = heard{facts: map[string]factsTold{}, reports: map[string]bool{}, orders: map[string]orderTold{}, releases: map[string]releaseTold{}}
 	h.network = newNetwork(t, slices.Concat(serverPlaces, []string{databasePlace, natsPlace, storePlace}, nodePlaces, agentPlaces)...)
@@ -104,8 +105,10 @@ func newHavoc(t *testing.T) *havoc {
 		}
 	}
 	h.database = startDatabase(t, h.network, databasePlace)
+	h.disks[databasePlace] = h.database.data()
 	h.nats = natsbustest.StartAt(t, h.network.places[natsPlace].address+":4222", "", h.network.through(natsPlace)...)
-	h.store = blobs3test.StartAt(t, h.network.places[storePlace].address+":9000", h.network.through(storePlace)...)
+	h.disks[storePlace] = mountTmpfs(t, "size=256m")
+	h.store = blobs3test.StartAt(t, h.disks[storePlace], h.network.places[storePlace].address+":9000", h.network.through(storePlace)...)
 	h.startServers(t)
 	first := h.servers[serverPlaces[0]]
 	h.code.write(t)
@@ -134,7 +137,8 @@ func (h *havoc) startServers(t *testing.T) {
 	}
 	starting := make([]*server, len(serverPlaces))
 	for i, name := range serverPlaces {
-		s := newServer(mountTmpfs(t, "size=96m"),
+		h.disks[name] = mountTmpfs(t, "size=96m")
+		s := newServer(h.disks[name],
 			"--cluster", "--cluster-key-file", key, "--database", h.database.url, "--blobs", "s3://tutti/content", "--blobs-cache-bytes", "16777216",
 			"--listen", h.network.places[name].address+":8140", "--dns-alt-names", name+","+anyServer, "--autosign", "all", "--access-log=false",
 			"--compile-workers", "1", "--max-load", "0", "--reuse-check", "0", "--job-poll-interval", "3s", "--facts-per-minute", "0", "--reports-per-minute", "0")
@@ -265,7 +269,8 @@ func (h *havoc) startAgent(t *testing.T, place string) {
 	}
 	own := machines
 	own.puppet = func() ([]string, error) { return append(h.network.through(place), "puppet"), nil }
-	n := own.joinScheduled(t, first.server, name, "basic", "--servers", strings.Join(urls, ","),
+	h.disks[place] = mountTmpfs(t, "size=32m")
+	n := own.joinScheduledIn(t, h.disks[place], first.server, name, "basic", "--servers", strings.Join(urls, ","),
 		"--run-interval", "8760h", "--ping-interval", "5s", "--return-after", "20s", "--connect-timeout", "5s")
 	n.program = h.network.program(place, binary)
 	n.daemon.env = []string{"CHAOS_MARKS=" + h.marks, "CHAOS_NODE=" + name}
@@ -324,8 +329,8 @@ func (h *havoc) begin(t *testing.T, b blight) bool {
 		for _, l := range b.ways() {
 			h.network.cut(l, b.refuse)
 		}
-	case diskFull:
-		return h.servers[v].fill(t, true)
+	case diskFull, otherDisk:
+		return fill(t, h.disks[v])
 	case clockSkewed:
 		h.skew(t, v, b.offset)
 	}
@@ -358,7 +363,12 @@ func (h *havoc) end(t *testing.T, b blight) {
 			h.network.heal(l, b.refuse)
 		}
 	case diskFull:
-		h.servers[v].fill(t, false)
+		empty(t, h.disks[v])
+	case otherDisk:
+		empty(t, h.disks[v])
+		if v == databasePlace {
+			h.database.awaitUp()
+		}
 	case clockSkewed:
 		h.skew(t, v, "+0")
 	}

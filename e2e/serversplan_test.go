@@ -25,12 +25,13 @@ const (
 	linkCut      // both ways
 	linkHalfCut  // one way
 	diskFull     // of a server
+	otherDisk    // is full: of the database, of the store, or of a real agent
 	clockSkewed  // the database's, or a server's
 )
 
 var harmNames = [...]string{
 	"kill -9 of server", "freeze server", "kill -9 of", "freeze", "kill -9 of", "kill -9 of", "kill -9 of", "crash simulated nodes at",
-	"cut, both ways,", "cut, one way,", "fill the disk of", "skew the clock of",
+	"cut, both ways,", "cut, one way,", "fill the disk of", "fill the disk of", "skew the clock of",
 }
 
 func (h harm) String() string { return harmNames[h] }
@@ -38,7 +39,7 @@ func (h harm) String() string { return harmNames[h] }
 // often is how many of each come in one deal. All come before one comes again.
 var often = map[harm]int{
 	serverKilled: 3, serverFrozen: 1, databaseKilled: 1, databaseFrozen: 1, natsKilled: 1, storeKilled: 1, agentKilled: 2, nodesCrashed: 1,
-	linkCut: 3, linkHalfCut: 3, diskFull: 2, clockSkewed: 1,
+	linkCut: 3, linkHalfCut: 2, diskFull: 2, otherDisk: 1, clockSkewed: 1,
 }
 
 // Places of the story.
@@ -104,9 +105,8 @@ func (b blight) subject() string {
 		return min(b.link.from, b.link.to) + " and " + max(b.link.from, b.link.to)
 	case diskFull:
 		return "the disk of " + b.victim()
-	case databaseKilled, databaseFrozen, clockSkewed:
-		return b.victim() + " itself"
-	case serverKilled, serverFrozen, natsKilled, storeKilled, agentKilled, nodesCrashed:
+	case serverKilled, serverFrozen, databaseKilled, databaseFrozen, natsKilled, storeKilled, agentKilled, nodesCrashed, clockSkewed:
+	case otherDisk: // PostgreSQL ends for it
 	}
 	return b.victim() + " itself"
 }
@@ -174,6 +174,8 @@ func draw(random *rand.Rand, h harm, clocks []string) blight {
 	switch h {
 	case serverKilled, serverFrozen, diskFull:
 		b.link = pick(serverPlaces)
+	case otherDisk:
+		b.link = pick(slices.Concat([]string{databasePlace, storePlace}, agentPlaces))
 	case databaseKilled, databaseFrozen:
 		b.link.from = databasePlace
 		b.lasts /= 2

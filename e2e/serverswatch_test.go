@@ -113,17 +113,10 @@ func (w *watched) runs() bool {
 	return w.cmd != nil && !w.gone() && w.answers()
 }
 
-// fill fills the server's disk, or makes room again, and says whether it did. A server that notices gives room up, and that is filled, too, if it is fast.
-func (w *watched) fill(t *testing.T, full bool) bool {
+// fill fills a disk, and says whether it did. Who notices and gives room up has that filled, too, if it is fast.
+func fill(t *testing.T, disk string) bool {
 	t.Helper()
-	filler := filepath.Join(filepath.Dir(w.data), "filler")
-	if !full {
-		if err := os.Remove(filler); err != nil {
-			t.Error(err)
-		}
-		return true
-	}
-	file, err := os.Create(filler)
+	file, err := os.Create(filepath.Join(disk, filler))
 	if err != nil {
 		t.Error(err)
 		return false
@@ -140,3 +133,14 @@ func (w *watched) fill(t *testing.T, full bool) bool {
 	}
 	return true
 }
+
+// empty makes room again.
+func empty(t *testing.T, disk string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(disk, filler)); err != nil {
+		t.Error(err)
+	}
+}
+
+// filler is the file that fills a disk.
+const filler = "filler"

@@ -99,7 +99,7 @@ func toEach[Response any](ctx context.Context, c *call, op api.Op[api.NameReques
 }
 
 var caRevoke = verb[api.Nothing]{
-	use: "revoke NAME...", short: "Revoke certificates and close their connections", args: namesUnless(""),
+	use: "revoke NAME...", short: "Revoke certificates and close their connections", args: namesUnless("", "certificate"),
 	destroys: func(ctx context.Context, c *call, _ *api.Nothing) (string, error) {
 		return lossOfCertificates(ctx, c, "revoke")
 	},
@@ -112,7 +112,7 @@ var caRevoke = verb[api.Nothing]{
 type caSignInput struct{ all, yes bool }
 
 var caSign = verb[caSignInput]{
-	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all"),
+	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all", "certificate"),
 	example: "  tutti ca sign web-1.example.test\n  tutti ca sign --all",
 	long: `Sign waiting requests. --all lists those that wait now with their fingerprints, and signs them; what comes meanwhile
 waits. Somebody at a terminal is asked first. On a node, ` + "`puppet agent --fingerprint`" + ` prints that of its request.`,
@@ -129,14 +129,14 @@ waits. Somebody at a terminal is asked first. On a node, ` + "`puppet agent --fi
 }
 
 // namesUnless wants names, or the flag that stands for them.
-func namesUnless(flag string) cobra.PositionalArgs {
+func namesUnless(flag, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		instead, _ := cmd.Flags().GetBool(flag)
 		switch {
 		case instead && len(args) > 0:
 			return usageError{fmt.Errorf("give names or the flag, not both; usage: %s", cmd.UseLine())}
 		case !instead && len(args) == 0:
-			return usageError{fmt.Errorf("name at least one certificate; usage: %s", cmd.UseLine())}
+			return usageError{fmt.Errorf("name at least one %s; usage: %s", what, cmd.UseLine())}
 		}
 		return nil
 	}
@@ -193,7 +193,7 @@ var caClean = verb[caCleanInput]{
 		}
 		return lossOfCertificates(ctx, c, "revoke and forget")
 	},
-	args:    namesUnless("requested"),
+	args:    namesUnless("requested", "certificate"),
 	example: "  tutti ca clean web-1.example.test\n  tutti ca clean --requested --from 192.0.2.7",
 	flags: func(f flagSet, in *caCleanInput) {
 		f.BoolVar(&in.requested, "requested", false, "drop every request that waits instead; no certificate is touched")

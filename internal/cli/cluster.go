@@ -14,7 +14,7 @@ import (
 
 var clusterCommand = asking{noun{
 	use: "cluster", short: "See the servers that use the same records, and empty one of them",
-	verbs: []declared{clusterStatus, clusterDrain},
+	verbs: []declared{clusterStatus, clusterDrain, setAside},
 }}
 
 var clusterStatus = verb[api.Nothing]{
@@ -92,7 +92,7 @@ func nearLine(s api.ClusterServer, now time.Time) string {
 			" since its start, and has " + strconv.Itoa(n.Queued) + " of what they sent still to deliver"
 	}
 	if n.SetAside > 0 {
-		text += "; the database refused " + strconv.Itoa(n.SetAside) + " of that for good, see the server's log"
+		text += "; the database refused " + strconv.Itoa(n.SetAside) + " of that for good: `tutti cluster set-aside list` there says why"
 	}
 	return text
 }

@@ -291,6 +291,12 @@ func offerUsers(ctx context.Context, a *app, q asked) []string {
 		func(u api.User) string { return about(u.Name, u.State) })(ctx, a, q)
 }
 
+// offerSetAside are what the server keeps that is asked.
+func offerSetAside(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.SetAsideList, func(asked) api.PageRequest { return api.PageRequest{Limit: maxCompletions} },
+		func(p api.SetAside) string { return about(p.Number, p.Kind+" of "+p.Node) })(ctx, a, q)
+}
+
 // offerTokens are those of the user that the command line names, or of oneself. One without a label is of a login.
 func offerTokens(ctx context.Context, a *app, q asked) []string {
 	user, _ := q.cmd.Flags().GetString("user")

@@ -44,7 +44,7 @@ const (
 	JobRead          Permission = "job:read"
 	JobStop          Permission = "job:stop"
 	MetricsRead      Permission = "metrics:read"
-	ServerDrain      Permission = "server:drain" // have one of several servers leave its work to the others
+	ServerDrain      Permission = "server:drain" // have one of several servers leave its work to the others; settle what one could not deliver
 	TokenRead        Permission = "token:read"   // of others
 	TokenWrite       Permission = "token:write"
 	UserRead         Permission = "user:read"

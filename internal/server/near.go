@@ -10,10 +10,12 @@ import (
 	"github.com/tutti-project/tutti/internal/checkin/near"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/server/settings"
 	"github.com/tutti-project/tutti/internal/store/lease"
 	"github.com/tutti-project/tutti/internal/store/local"
@@ -75,7 +77,7 @@ func joinNear(p *parts, c settings.Config) (err error) {
 	}
 	n.keeper, err = near.NewKeeper(&near.Keeper{
 		Link: n.link, Shelf: n.disk, Pointers: p.deliver, Documents: documents{p.blobs}, For: c.NearCatalogsFor, Now: time.Now, Log: p.log.Logger,
-		Fetch: fetching{p.library, p.blobs}.fetch,
+		Fetch: (&fetching{p.library, p.blobs, map[fleet.Environment]fleet.Digest{}}).fetch,
 	})
 	if err != nil {
 		return err
@@ -166,6 +168,14 @@ func (n *nearby) status(bool) map[string]any {
 	return told
 }
 
+// setAside is what the records refused for good; nil where there cannot be any.
+func (n *nearby) setAside() rest.SetAside {
+	if n == nil {
+		return nil
+	}
+	return n.disk
+}
+
 func (n *nearby) close() error {
 	if n == nil {
 		return nil
@@ -250,44 +260,54 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// fetching brings content to this server's disk.
+// fetching brings content to this server's disk. Only the keeper's loop uses it.
 type fetching struct {
 	library *code.Library
 	blobs   cas.Store
+	plugins map[fleet.Environment]fleet.Digest // the version of each whose plugins are here: all of its nodes have the same
 }
 
 // contentOf finds the files of a static catalog.
 var contentOf = regexp.MustCompile(`\{sha256\}([0-9a-f]{64})`)
 
 // fetch reads what a node needs that is given a catalog: its files, and the plugins of its version. What cannot be had now comes when it is asked for.
-func (f fetching) fetch(ctx context.Context, k near.Kept) {
+func (f *fetching) fetch(ctx context.Context, k near.Kept) {
 	for _, found := range contentOf.FindAllSubmatch(k.Document, -1) {
 		f.one(ctx, fleet.Digest(found[1]))
 	}
-	tree, err := f.library.Tree(ctx, k.Pointer.Environment, k.Pointer.Version)
-	if err != nil {
-		return
+	env, version := k.Pointer.Environment, k.Pointer.Version
+	if f.plugins[env] != version && f.pluginsOf(ctx, env, version) {
+		f.plugins[env] = version
 	}
+}
+
+// pluginsOf says whether all of them came.
+func (f *fetching) pluginsOf(ctx context.Context, env fleet.Environment, version fleet.Digest) bool {
+	tree, err := f.library.Tree(ctx, env, version)
+	if err != nil {
+		return false
+	}
+	came := true
 	for _, mount := range []string{"plugins", "pluginfacts", "locales"} {
 		all, err := tree.Metadatas(ctx, mount, "", code.SearchOptions{Recurse: true, MetadataOptions: code.MetadataOptions{Links: "follow"}})
 		if err != nil {
+			came = came && fault.Is(err, fault.NotFound) // no module has any
 			continue
 		}
 		for _, m := range all {
 			if m.RelativePath == nil || m.Type != "file" {
 				continue
 			}
-			if file, err := tree.Content(mount, *m.RelativePath); err == nil {
-				f.one(ctx, file.Digest)
-			}
+			file, err := tree.Content(mount, *m.RelativePath)
+			came = err == nil && f.one(ctx, file.Digest) && came
 		}
 	}
+	return came
 }
 
-func (f fetching) one(ctx context.Context, digest fleet.Digest) {
-	if blob, err := f.blobs.Open(ctx, digest); err == nil {
-		_ = blob.Close()
-	}
+func (f *fetching) one(ctx context.Context, digest fleet.Digest) bool {
+	blob, err := f.blobs.Open(ctx, digest)
+	return err == nil && blob.Close() == nil
 }
 
 // nearFigures registers what can be asked of a server near its nodes.

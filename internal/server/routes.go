@@ -96,6 +96,7 @@ func (p *parts) table(h *health) (agents front.Prefixes, others map[string]front
 		Verifying:          p.verifications(),
 		Usages:             p.usages,
 		Cluster:            members{p.store.Leases, p.id, p.bus},
+		SetAside:           p.leftover.setAside(),
 		Access:             p.access,
 		Audit:              p.audit,
 		AuditLog:           p.store.Audit,

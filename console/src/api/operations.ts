@@ -163,6 +163,10 @@ export interface Operations {
   "server.usage": { request: Record<never, never>; response: T.Usage };
   "cluster.status": { request: Record<never, never>; response: T.Cluster };
   "cluster.drain": { request: Record<never, never> & T.ClusterDrainRequest; response: void };
+  "set_aside.list": { request: { after?: string; limit?: number }; response: T.SetAsideList };
+  "set_aside.show": { request: { number: string }; response: T.SetAsideContent };
+  "set_aside.retry": { request: Record<never, never> & T.SetAsideNumbers; response: T.SetAsideCount };
+  "set_aside.delete": { request: Record<never, never> & T.SetAsideNumbers; response: T.SetAsideCount };
   "version.show": { request: Record<never, never>; response: T.Build };
   "api.describe": { request: Record<never, never>; response: unknown };
 }
@@ -334,6 +338,10 @@ export const operations: Record<
   "server.usage": { method: "GET", path: "/usage", permission: "metrics:read", act: false, query: [] },
   "cluster.status": { method: "GET", path: "/cluster", permission: "metrics:read", act: false, query: [] },
   "cluster.drain": { method: "POST", path: "/cluster/drain", permission: "server:drain", act: true, query: [] },
+  "set_aside.list": { method: "GET", path: "/set-aside", permission: "server:drain", act: false, query: ["after", "limit"] },
+  "set_aside.show": { method: "GET", path: "/set-aside/{number}", permission: "server:drain", act: false, query: [] },
+  "set_aside.retry": { method: "POST", path: "/set-aside/retry", permission: "server:drain", act: true, query: [] },
+  "set_aside.delete": { method: "POST", path: "/set-aside/delete", permission: "server:drain", act: true, query: [] },
   "version.show": { method: "GET", path: "/version", permission: "self", act: false, query: [] },
   "api.describe": { method: "GET", path: "/openapi.json", permission: "self", act: false, query: [] },
 };

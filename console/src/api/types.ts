@@ -2405,6 +2405,40 @@ export interface Session {
   token_id?: string;
 }
 
+export interface SetAside {
+  at: string;
+  bytes: number;
+  kind: string;
+  node: string;
+  number: string;
+  reason: string;
+}
+
+export interface SetAsideContent {
+  at: string;
+  bytes: number;
+  content?: unknown;
+  kind: string;
+  node: string;
+  number: string;
+  problem?: string;
+  reason: string;
+}
+
+export interface SetAsideCount {
+  count: number;
+}
+
+export interface SetAsideList {
+  items: SetAside[] | null;
+  next?: string;
+  total?: number;
+}
+
+export interface SetAsideNumbers {
+  numbers?: string[] | null;
+}
+
 export interface SharedNodes {
   nodes: string[] | null;
   type: string;

@@ -176,35 +176,21 @@ func (c *Courier) forget(number uint64) {
 }
 
 func (c *Courier) store(ctx context.Context, p Piece) error {
-	switch p.Kind {
-	case Report:
-		r, err := unpack[inventory.Report](p.Body)
-		if err != nil {
-			return unreadable(p, err)
-		}
-		return c.Reports.SaveReport(ctx, r)
-	case Facts:
-		f, err := unpack[inventory.FactSet](p.Body)
-		if err != nil {
-			return unreadable(p, err)
-		}
-		_, _, err = c.Facts.SaveFacts(ctx, f)
+	what, err := p.Content()
+	if err != nil {
 		return err
-	case Submission:
-		s, err := unpack[factqueue.Set](p.Body)
-		if err != nil {
-			return unreadable(p, err)
-		}
-		_, err = c.Submissions.SaveFacts(ctx, s)
-		return err
-	case Events:
-		b, err := unpack[event.Batch](p.Body)
-		if err != nil {
-			return unreadable(p, err)
-		}
-		return c.events(ctx, b)
 	}
-	return fault.New(fault.Invalid, "this program knows no %q: a newer one queued it", p.Kind)
+	switch what := what.(type) {
+	case inventory.Report:
+		err = c.Reports.SaveReport(ctx, what)
+	case inventory.FactSet:
+		_, _, err = c.Facts.SaveFacts(ctx, what)
+	case factqueue.Set:
+		_, err = c.Submissions.SaveFacts(ctx, what)
+	case event.Batch:
+		err = c.events(ctx, what)
+	}
+	return err
 }
 
 func (c *Courier) events(ctx context.Context, b event.Batch) error {

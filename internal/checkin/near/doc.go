@@ -18,7 +18,8 @@
 // # A full queue
 //
 // What does not fit any more is refused with Unavailable, and words that say why. Nothing that was acknowledged is thrown away.
-// What the records refuse for good, for example facts that they cannot keep, is set aside: it stays on the disk, is logged and counted.
+// What the records refuse for good, for example facts that they cannot keep, is set aside: it stays on the disk, is logged and counted, and takes of
+// the queue's room until somebody has it tried again, or deletes it.
 //
 // # Concurrency
 //

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -392,6 +393,10 @@ func TestWhatIsRefusedIsSetAside(t *testing.T) {
 	wrong := w.judge()
 	if load := w.disk.Load(); load.Aside != 1 || load.Pieces != 0 || len(wrong) != 1 {
 		t.Errorf("queued is %+v; %v", load, wrong)
+	}
+	aside, err := w.disk.Refused(0, 10)
+	if err != nil || len(aside) != 1 || aside[0].Kind != "riddle" || !strings.Contains(aside[0].Why, "a newer one queued it") {
+		t.Errorf("set aside: %+v, %v", aside, err)
 	}
 	if _, err := w.far.Report(t.Context(), string(r.ID)); err != nil {
 		t.Error(err)

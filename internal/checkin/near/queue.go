@@ -5,7 +5,11 @@ import (
 	"encoding/gob"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Kind is what a piece is.
@@ -33,7 +37,39 @@ type Load struct {
 	Pieces int
 	Bytes  int64     // that they take
 	Oldest time.Time // when the first of them came; zero: none waits
-	Aside  int       // pieces that the records refused for good
+
+	Aside      int   // pieces that the records refused for good
+	AsideBytes int64 // that they take
+}
+
+// Refused is a piece that the records refused for good.
+type Refused struct {
+	Piece
+	Why   string
+	Bytes int64 // that it takes
+}
+
+// Content is what a piece holds, in the form in which the records would have had it.
+func (p Piece) Content() (any, error) {
+	switch p.Kind {
+	case Report:
+		return content[inventory.Report](p)
+	case Facts:
+		return content[inventory.FactSet](p)
+	case Submission:
+		return content[factqueue.Set](p)
+	case Events:
+		return content[event.Batch](p)
+	}
+	return nil, fault.New(fault.Invalid, "this program knows no %q: a newer one queued it", p.Kind)
+}
+
+func content[T any](p Piece) (T, error) {
+	v, err := unpack[T](p.Body)
+	if err != nil {
+		err = unreadable(p, err)
+	}
+	return v, err
 }
 
 // Queue keeps pieces on this server's own disk, in the order in which they came. Methods may be called concurrently.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,6 +55,7 @@ type Config struct {
 	Verifying          Verifying
 	Usages             Usages
 	Cluster            Cluster
+	SetAside           SetAside // nil: there is none on this server
 	Reports            inventory.ReportStore
 	Events             Events
 	Inventory          inventory.Asker
@@ -180,6 +182,7 @@ func (h *Handler) areas(c Config) []area {
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
 		&usages{usages: c.Usages},
 		&servers{cluster: c.Cluster},
+		&asides{setAside: cmp.Or[SetAside](c.SetAside, none{})},
 		newDescription(),
 	}
 }

@@ -29,7 +29,7 @@ type Sealer interface {
 
 // Config is what a file is opened with.
 type Config struct {
-	MostBytes int64        // that the queue may take
+	MostBytes int64        // that the queue may take, with what was set aside
 	Seal      Sealer       // of all that is in it
 	Admit     func() error // asked before each write; what it returns is the write's error. Nil: all may be written
 }
@@ -107,7 +107,9 @@ func (s *Store) Close() error { return s.db.Close() }
 // count reads what is queued from before.
 func (s *Store) count() error {
 	return s.db.View(func(tx *bolt.Tx) error {
-		s.load.Aside = tx.Bucket(asideBucket).Stats().KeyN
+		if err := tx.Bucket(asideBucket).ForEach(func(_, v []byte) error { s.aside(1, int64(len(v))); return nil }); err != nil {
+			return err
+		}
 		return tx.Bucket(queueBucket).ForEach(func(k, v []byte) error {
 			p, err := s.piece(k, v)
 			if err != nil {
@@ -174,10 +176,14 @@ func (s *Store) admit() error {
 func (s *Store) reserve(bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.load.Bytes+bytes > s.MostBytes {
+	if s.load.Bytes+s.load.AsideBytes+bytes > s.MostBytes {
+		aside := ""
+		if s.load.Aside > 0 {
+			aside = fmt.Sprintf(", and %d bytes that the database refused: `tutti cluster set-aside list`", s.load.AsideBytes)
+		}
 		return fault.Later(comeBack,
-			"this server cannot reach the database, and its queue is full (%s with %d bytes; near_queue_bytes): nothing more is taken until the database is back",
-			fault.Count(int64(s.load.Pieces), "piece"), s.load.Bytes)
+			"this server cannot reach the database, and its queue is full (%s with %d bytes%s; near_queue_bytes): nothing more is taken until the database is back",
+			fault.Count(int64(s.load.Pieces), "piece"), s.load.Bytes, aside)
 	}
 	s.load.Bytes += bytes
 	return nil
@@ -260,36 +266,6 @@ func (s *Store) Remove(numbers []uint64) error {
 	return err
 }
 
-// SetAside implements near.Queue.
-func (s *Store) SetAside(number uint64, why string) error {
-	queued := false
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		sealed := tx.Bucket(queueBucket).Get(key(number))
-		if sealed == nil {
-			return nil
-		}
-		queued = true
-		var piece stored
-		if err := s.open(sealed, &piece); err != nil {
-			return err
-		}
-		piece.Why = why
-		sealed, err := s.seal(piece)
-		if err != nil {
-			return err
-		}
-		return errors.Join(tx.Bucket(asideBucket).Put(key(number), sealed), tx.Bucket(queueBucket).Delete(key(number)))
-	})
-	if err != nil || !queued {
-		return err
-	}
-	s.went([]uint64{number})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.load.Aside++
-	return nil
-}
-
 // Load implements near.Queue.
 func (s *Store) Load() near.Load {
 	s.mu.Lock()
@@ -302,7 +278,11 @@ func (s *Store) piece(k, v []byte) (near.Piece, error) {
 	if err := s.open(v, &in); err != nil {
 		return near.Piece{}, fmt.Errorf("piece %d of the queue: %w", binary.BigEndian.Uint64(k), err)
 	}
-	return near.Piece{Number: binary.BigEndian.Uint64(k), Kind: in.Kind, Node: in.Node, At: in.At, Body: in.Body}, nil
+	return in.piece(k), nil
+}
+
+func (in stored) piece(k []byte) near.Piece {
+	return near.Piece{Number: binary.BigEndian.Uint64(k), Kind: in.Kind, Node: in.Node, At: in.At, Body: in.Body}
 }
 
 func key(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }

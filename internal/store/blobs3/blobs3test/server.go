@@ -37,13 +37,13 @@ const (
 // Start starts a store that ends with the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	return StartAt(tb, freeAddress(tb))
+	return StartAt(tb, tb.TempDir(), freeAddress(tb))
 }
 
-// StartAt starts one on an address, through other programs that become it, such as nsenter with its flags.
-func StartAt(tb testing.TB, address string, through ...string) *Server {
+// StartAt starts one in a directory, on an address, through other programs that become it, such as nsenter with its flags.
+func StartAt(tb testing.TB, dir, address string, through ...string) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, Dir: tb.TempDir(), command: append(through, find(tb)), address: address}
+	s := &Server{tb: tb, Dir: dir, command: append(through, find(tb)), address: address}
 	s.Endpoint = "http://" + s.address
 	if err := os.Mkdir(filepath.Join(s.Dir, "tutti"), 0o700); err != nil {
 		tb.Fatal(err)
