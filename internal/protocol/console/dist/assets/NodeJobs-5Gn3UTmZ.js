@@ -1,0 +1,1 @@
+import{JobTable as e}from"./Jobs-CEd4_WBJ.js";import{t}from"./jsx-runtime-Wy9s6hX0.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};

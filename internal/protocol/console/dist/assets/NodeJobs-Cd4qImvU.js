@@ -1,1 +1,0 @@
-import{JobTable as e}from"./Jobs-Bq6bE1Az.js";import{t}from"./jsx-runtime-Wy9s6hX0.js";var n=t();function r({name:t}){return(0,n.jsx)(e,{filter:{node:t},empty:`No job was ordered for this node`})}export{r as default};

@@ -1,0 +1,1 @@
+import{a as e,n as t,t as n}from"./jsx-runtime-Wy9s6hX0.js";import{f as r}from"./index-Cwn7i130.js";var i=e(t(),1),a=n(),o=50;function s(e){let[t,n]=(0,i.useState)(``);return e<=o?{sure:!0,field:null}:{sure:t===String(e),field:(0,a.jsx)(r,{label:`Type the number of nodes, ${e}`,value:t,onChange:e=>n(e.currentTarget.value.trim())})}}export{s as t};
