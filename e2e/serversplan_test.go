@@ -25,7 +25,7 @@ const (
 	linkCut      // both ways
 	linkHalfCut  // one way
 	diskFull     // of a server
-	otherDisk    // is full: of the database, of the store, or of a real agent
+	otherDisk    // the disk of the database, of the store or of a real agent is full
 	clockSkewed  // the database's, or a server's
 )
 
@@ -105,8 +105,8 @@ func (b blight) subject() string {
 		return min(b.link.from, b.link.to) + " and " + max(b.link.from, b.link.to)
 	case diskFull:
 		return "the disk of " + b.victim()
-	case serverKilled, serverFrozen, databaseKilled, databaseFrozen, natsKilled, storeKilled, agentKilled, nodesCrashed, clockSkewed:
-	case otherDisk: // PostgreSQL ends for it
+	case serverKilled, serverFrozen, databaseKilled, databaseFrozen, natsKilled, storeKilled, agentKilled, nodesCrashed, clockSkewed,
+		otherDisk: // for which PostgreSQL ends
 	}
 	return b.victim() + " itself"
 }
