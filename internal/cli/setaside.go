@@ -50,7 +50,12 @@ var setAsideShow = verb[api.SetAsideRequest]{
 
 var setAsideRows = print.Rows(func(p api.SetAsideContent) [][]string {
 	return [][]string{
-		{"Number", p.Number}, {"Kind", p.Kind}, {"Node", p.Node}, {"Came", print.Ago(p.At, time.Now())}, {"Bytes", print.Bytes(p.Bytes)}, {"Reason", p.Reason},
+		{"Number", p.Number},
+		{"Kind", p.Kind},
+		{"Node", p.Node},
+		{"Came", print.Ago(p.At, time.Now())},
+		{"Bytes", print.Bytes(p.Bytes)},
+		{"Reason", p.Reason},
 		{"Problem", p.Problem},
 	}
 })
