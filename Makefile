@@ -35,15 +35,20 @@ WAITING := /e2e(/pdbdiff)?$$|/internal/server$$|/internal/compiler/ruby$$
 # In these one goroutine computes for a minute where the detector watches it, and for seconds where it does not. `make race-all` watches them, too.
 COMPUTING := /internal/cli$$|/internal/diff$$
 # What takes too long for `make test`, in packages of which it runs the rest: `make stories` has it. For e2e, e2e/core_test.go says so.
-LONG := ^(TestRelease|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPlainPuppets|TestPlainPuppetUsesTheModulesOfTheVersion|$\
+LONG := ^(TestAReleaseIsWhatItSays|TestModulesEqualTheStockCompilers|TestMainManifestsEqualPlainPuppets|TestPlainPuppetUsesTheModulesOfTheVersion|$\
 TestChosenSettingsHoldAsInPuppet|TestReusedCatalogsEqualFreshOnes|TestModulesAreStaticAsPuppets|TestCatalogsArePlainPuppets|TestPairsOfWholeCatalogs|$\
 TestPairsOfRealCatalogs|TestPuppetReadsTheCode|TestServersShareADatabaseThatSaySo|TestSlowedEnvironmentIsShown|TestEndlessLoopsDoNotHoldUpOthers|$\
 TestACatalogThatLostAllIsHeldAhead|TestAServedFileThatChangesReachesWhoHasIt|TestPlainPuppetAgrees|TestLookupsAreThoseOfPuppetLookup|$\
 TestLookupsBesideCatalogs|TestObjectsThatBorrowKernel|TestPlainPuppetHasTheChosenSettings|TestExitCodesOfAllCommands|TestResourcesAreThoseOfPuppet|$\
 TestTwoBrokersOnOneDatabase|TestAnEngineWithAGemForAnotherRubyCompilesNothing|TestCodeOfAPreviewSeesWhatItsAuthorSees|TestWarm|$\
-TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRubyThatDoesNotStart|TestTwoServersShareContent)$$|$\
+TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRubyThatDoesNotStart|TestTwoServersShareContent|$\
+TestPlainPuppetFailsInTheSameWords|TestLookupsHideSecrets|TestSamplesThatNeverEndLeaveALoadedZygote|TestTimeLimitHoldsWhileAQuestionIsOpen|$\
+TestAnUpgradeStartsTheEngineAnew|TestIdleZygotesEnd|TestHashesOfFactsThatAreTakenWhole|TestVerifyFindsWhatStandsAlthoughItIsOld|$\
+TestWarningsAndSettings|TestJobsOfPxpAgent|TestLocksAreThoseOfPuppet|TestSummaryIsThatOfPuppet|TestApply|TestGroupsAreTheSameInAnyOrder|$\
+TestHookEndsItselfWhenItCannotWrite)$$|$\
 ^TestCatalogsEqualTheStockCompilers$$/^bench$$
-LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource
+LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource $\
+	./internal/agent/builtin/puppet ./internal/agent/puppetrun
 # To build a real S3 store takes as long as a tenth of `make test`: the package that needs one is with the stories, and with `make race`.
 WITH_S3 := /internal/store/blobs3$$
 # What takes longest begins first.
@@ -148,7 +153,7 @@ test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetD
 
 race: $(STORIES_NEED) ## the packages again with the race detector, but for those where Go waits for other programs
 	@export CGO_ENABLED=1; $(SUITE); \
-	run raced $(RACE) -skip '^TestRelease$$' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
+	run raced $(RACE) -skip '^TestAReleaseIsWhatItSays$$' ./internal/store/sql $$(grep -vE '$(WAITING)|$(COMPUTING)' <<< "$$all"); \
 	$(call SLOWEST,raced)
 
 race-all: $(STORIES_NEED) ## every test with the race detector, also where Go waits for other programs; some hours

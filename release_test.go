@@ -19,7 +19,7 @@ const tried = "900.1.0"
 
 // A release is made in a copy of this tree: archives whose program says its version, with pages and completions, a changelog, a commit, a tag.
 // What is wrong is refused before anything is done, and the source that is released gives the same program without git, to the byte.
-func TestRelease(t *testing.T) {
+func TestAReleaseIsWhatItSays(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"git", "make", "zip", "sha256sum", "mandoc"} {
 		if _, err := exec.LookPath(program); err != nil {
