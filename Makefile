@@ -95,7 +95,7 @@ test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the te
 	run packages -trimpath -skip '$(LONG)' $(FIRST) $$(grep -vE '$(WAITING)|$(WITH_S3)' <<< "$$all"); \
 	run waiting -trimpath -p 1 -skip '$(LONG)' ./internal/server ./internal/compiler/ruby; \
 	run e2e -trimpath ./e2e; \
-	run puppet8 $(ON_PUPPET8) -run '$(PUPPET8_CORE)' ./internal/compiler/ruby; \
+	run puppet8 -trimpath $(ON_PUPPET8) -run '$(PUPPET8_CORE)' -skip '$(LONG)' ./internal/compiler/ruby; \
 	$(call SLOWEST,packages waiting e2e puppet8)
 
 stories: $(STORIES_NEED) ## all other stories, tests that take long, the S3 store, and the questions to PuppetDB: what make test leaves out
