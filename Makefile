@@ -90,7 +90,7 @@ run: deps build ## the same, and it stays up until Ctrl-C
 TEST_NEEDS := test-deps puppet8-root build $(BIN)/gotestsum
 STORIES_NEED := $(TEST_NEEDS) console-deps $(BIN)/versitygw
 
-test: $(TEST_NEEDS) ## every package, and the core of the stories; prints the ten slowest
+test: $(TEST_NEEDS) ## every package but that of the S3 store, and the core of the stories; prints the ten slowest
 	@export CGO_ENABLED=0; $(SUITE); \
 	run packages -trimpath -skip '$(LONG)' $(FIRST) $$(grep -vE '$(WAITING)|$(WITH_S3)' <<< "$$all"); \
 	run waiting -trimpath -p 1 -skip '$(LONG)' ./internal/server ./internal/compiler/ruby; \
@@ -102,9 +102,10 @@ stories: $(STORIES_NEED) ## all other stories, tests that take long, the S3 stor
 	@export CGO_ENABLED=0; $(SUITE); \
 	run long -trimpath -p 1 -run '$(LONG)' $(LONG_IN); \
 	run s3 -trimpath ./internal/store/blobs3; \
+	run long8 -trimpath $(ON_PUPPET8) -run '^TestCatalogsEqualTheStockCompilers$$/^bench$$' ./internal/compiler/ruby; \
 	run questions -trimpath ./e2e/pdbdiff; \
 	run stories -trimpath -count=1 ./e2e -args -long; \
-	$(call SLOWEST,long s3 questions stories)
+	$(call SLOWEST,long s3 long8 questions stories)
 
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server

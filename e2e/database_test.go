@@ -142,6 +142,16 @@ func (d *database) start() {
 	go func() { _ = cmd.Wait(); close(ended) }()
 }
 
+// found says whether its log has a text.
+func (d *database) found(text string) bool {
+	d.tb.Helper()
+	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
+	if err != nil {
+		d.tb.Error(err)
+	}
+	return strings.Contains(string(log), text)
+}
+
 func (d *database) gone() bool {
 	select {
 	case <-d.ended:

@@ -94,8 +94,10 @@ type havoc struct {
 func newHavoc(t *testing.T) *havoc {
 	t.Helper()
 	h := &havoc{
-		seed: chaosSeedOf(t), soak: numberOf(t, "TUTTI_CHAOS_FAULTS", havocFaults) > havocFaults, servers: map[string]*watched{}, clients: map[string]*api.Client{},
-		fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{}, disks: map[string]string{}, code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()}, marks: t.TempDir(),
+		seed: chaosSeedOf(t), soak: numberOf(t, "TUTTI_CHAOS_FAULTS", havocFaults) > havocFaults,
+		servers: map[string]*watched{}, clients: map[string]*api.Client{}, fleets: map[string]*sim.Fleet{}, agents: map[string]scheduled{},
+		disks: map[string]string{}, marks: t.TempDir(),
+		code: editions{dir: t.TempDir()}, next: editions{dir: t.TempDir()},
 	}
 	h.notes.heard = heard{facts: map[string]factsTold{}, reports: map[string]bool{}, orders: map[string]orderTold{}, releases: map[string]releaseTold{}}
 	h.network = newNetwork(t, slices.Concat(serverPlaces, []string{databasePlace, natsPlace, storePlace}, nodePlaces, agentPlaces)...)
@@ -367,6 +369,7 @@ func (h *havoc) end(t *testing.T, b blight) {
 	case otherDisk:
 		empty(t, h.disks[v])
 		if v == databasePlace {
+			t.Logf("PostgreSQL found its disk full: %v", h.database.found("No space left on device"))
 			h.database.awaitUp()
 		}
 	case clockSkewed:

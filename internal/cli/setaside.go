@@ -60,8 +60,11 @@ var setAsideRows = print.Rows(func(p api.SetAsideContent) [][]string {
 	}
 })
 
-// setAsideInput names pieces, or all.
-type setAsideInput struct{ all bool }
+// setAsideInput names pieces, or all: those that there were when somebody was asked, if anybody was.
+type setAsideInput struct {
+	all   bool
+	shown []string
+}
 
 func setAsideFlags(f flagSet, in *setAsideInput) {
 	f.BoolVar(&in.all, "all", false, "all that this server has set aside")
@@ -85,6 +88,7 @@ var setAsideDelete = verb[setAsideInput]{
 		if err != nil || len(numbers) == 0 {
 			return "", err
 		}
+		in.shown = numbers
 		return "delete for good what nodes sent: " + fault.Count(len(numbers), "piece") + " (" + strings.Join(numbers[:min(len(numbers), 10)], ", ") + ")", nil
 	},
 	run: func(ctx context.Context, c *call, in *setAsideInput) error {
@@ -94,8 +98,11 @@ var setAsideDelete = verb[setAsideInput]{
 
 // asideNumbers is what is named; all that there is when all is meant.
 func asideNumbers(ctx context.Context, c *call, in *setAsideInput) ([]string, error) {
-	if !in.all {
+	switch {
+	case !in.all:
 		return c.args, nil
+	case in.shown != nil:
+		return in.shown, nil
 	}
 	all, err := some(ctx, c.app, api.SetAsideList, api.PageRequest{}, nextPage, 0)
 	numbers := make([]string, len(all))

@@ -226,12 +226,16 @@ func (h *recorder) refuse(ctx context.Context, operation, object string, err err
 	}
 }
 
-// named are the body's fields that say what an act is about, and numbered those that say it with a number. Nothing
+// named are the body's fields that say what an act is about, numbered those that say it with a number, and several those that say it with a list. Nothing
 // else of a body is recorded: it may hold secrets.
 var (
 	named    = []string{"name", "label"}
 	numbered = []string{"preview", "release"}
+	several  = []string{"numbers"}
 )
+
+// mostOfSeveral is how much of a list is recorded.
+const mostOfSeveral = 50
 
 // objectText is what a request is about: the fields of its path, and its name. What says neither has it in what it describes, as
 // a new group has.
@@ -252,6 +256,12 @@ func textOf(value reflect.Value) string {
 			words = append(words, from.String())
 		case slices.Contains(numbered, key) && from.Kind() == reflect.Int64 && from.Int() != 0:
 			words = append(words, key, strconv.FormatInt(from.Int(), 10))
+		case slices.Contains(several, key):
+			list, _ := from.Interface().([]string)
+			words = append(words, list[:min(len(list), mostOfSeveral)]...)
+			if more := len(list) - mostOfSeveral; more > 0 {
+				words = append(words, fmt.Sprintf("and %d more", more))
+			}
 		}
 	}
 	if len(words) > 0 {

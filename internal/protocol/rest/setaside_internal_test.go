@@ -86,6 +86,17 @@ func TestWhatIsSetAside(t *testing.T) {
 	}
 }
 
+// The audit log says which were deleted.
+func TestTheRecordOfWhatIsSettled(t *testing.T) {
+	t.Parallel()
+	if got := objectText(api.SetAsideNumbers{Numbers: []string{"7", "8"}}); got != "7 8" {
+		t.Errorf("two are recorded as %q", got)
+	}
+	if got := objectText(api.SetAsideNumbers{Numbers: slices.Repeat([]string{"1"}, mostOfSeveral+3)}); got != strings.Repeat("1 ", mostOfSeveral)+"and 3 more" {
+		t.Errorf("many are recorded as %q", got)
+	}
+}
+
 func TestNothingIsSetAsideElsewhere(t *testing.T) {
 	t.Parallel()
 	page, err := (&asides{none{}}).list(t.Context(), api.PageRequest{})

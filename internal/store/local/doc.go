@@ -6,8 +6,8 @@
 //
 // # Bounds
 //
-// The queue takes so many bytes, counted as they are stored; what comes then is refused with Unavailable, and so is everything
-// while admit refuses writes (a full disk). The file does not get smaller when the queue does: its room is used again.
+// The queue and what was set aside take so many bytes together, counted as they are stored; what comes then is refused with Unavailable, and so is
+// everything while admit refuses writes (a full disk). The file does not get smaller when the queue does: its room is used again.
 //
 // # Failure
 //
