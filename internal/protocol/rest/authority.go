@@ -257,7 +257,7 @@ func textOf(value reflect.Value) string {
 		case slices.Contains(numbered, key) && from.Kind() == reflect.Int64 && from.Int() != 0:
 			words = append(words, key, strconv.FormatInt(from.Int(), 10))
 		case slices.Contains(several, key):
-			list, _ := from.Interface().([]string)
+			list, _ := reflect.TypeAssert[[]string](from)
 			words = append(words, list[:min(len(list), mostOfSeveral)]...)
 			if more := len(list) - mostOfSeveral; more > 0 {
 				words = append(words, fmt.Sprintf("and %d more", more))
