@@ -33,7 +33,8 @@ func TestSetAside(t *testing.T) {
 			}}
 			var out bytes.Buffer
 			system := System{In: strings.NewReader(c.typed), Out: &out, Err: &out, Env: s.start(t), Asks: c.typed != "", ErrWidth: 80}
-			if code := Run(t.Context(), append([]string{"cluster", "set-aside"}, strings.Fields(line)...), system); code != exitDone || !strings.Contains(out.String(), c.says) {
+			code := Run(t.Context(), append([]string{"cluster", "set-aside"}, strings.Fields(line)...), system)
+			if code != exitDone || !strings.Contains(out.String(), c.says) {
 				t.Errorf("exit code %d\n%s", code, out.String())
 			}
 			if diff := cmp.Diff(c.asked, strings.Join(s.asked, ", ")); diff != "" {

@@ -22,7 +22,7 @@ type Config struct {
 	Roles          []string `koanf:"roles" help:"what this one of several servers does: some of api, broker, compiler, content, ca, scheduler; empty: everything"`
 
 	Near            bool          `koanf:"near" help:"this one of several servers stands near its nodes and far from the database: while it cannot reach that, it gives out the catalogs that it keeps, and queues what nodes send"`
-	NearQueueBytes  int64         `koanf:"near_queue_bytes" help:"most facts, reports and events, compressed, that such a server queues on its disk or has set aside there, in bytes"`
+	NearQueueBytes  int64         `koanf:"near_queue_bytes" help:"most facts, reports and events, compressed, that such a server queues or sets aside, in bytes"`
 	NearCatalogsFor time.Duration `koanf:"near_catalogs_for" help:"how long such a server gives out kept catalogs while it cannot reach the database"`
 
 	Blobs            string        `koanf:"blobs" help:"where content is kept: empty or directory for the data directory, or s3://BUCKET/PREFIX"`
