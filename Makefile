@@ -23,7 +23,8 @@ ON_PUPPET8 = -count=1 -exec "$(CURDIR)/tools/in-puppet8"
 PEERS8 := tools/packages-peers8.txt internal/compiler/ruby/testdata/modules.txt
 IN_PEERS8 = root=$$(tools/puppet8-root $(PEERS8)) && export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 &&
 PUPPET8 := ./internal/compiler/ruby
-PUPPET8_CORE := ^(TestCatalogsEqualTheStockCompilers|TestValuesAreAsInPlainPuppet|TestPool|TestWhatIsReadIsNoted|TestWhatNoInputStandsFor)$$
+PUPPET8_CORE := ^(TestCatalogsEqualTheStockCompilers|TestValuesAreAsInPlainPuppet|TestPool|TestWhatNoInputStandsFor)$$
+PUPPET8_LONG := ^TestCatalogsEqualTheStockCompilers$$/^bench$$|^TestWhatIsReadIsNoted$$
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one. (That of
 # libc is of a type of package os.)
@@ -45,7 +46,7 @@ TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRub
 TestPlainPuppetFailsInTheSameWords|TestLookupsHideSecrets|TestSamplesThatNeverEndLeaveALoadedZygote|TestTimeLimitHoldsWhileAQuestionIsOpen|$\
 TestAnUpgradeStartsTheEngineAnew|TestIdleZygotesEnd|TestHashesOfFactsThatAreTakenWhole|TestVerifyFindsWhatStandsAlthoughItIsOld|$\
 TestWarningsAndSettings|TestJobsOfPxpAgent|TestLocksAreThoseOfPuppet|TestSummaryIsThatOfPuppet|TestApply|TestGroupsAreTheSameInAnyOrder|$\
-TestHookEndsItselfWhenItCannotWrite)$$|$\
+TestHookEndsItselfWhenItCannotWrite|TestTimeLimit|TestPlainPuppetFindsOldMistakes)$$|$\
 ^TestCatalogsEqualTheStockCompilers$$/^bench$$
 LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource $\
 	./internal/agent/builtin/puppet ./internal/agent/puppetrun
@@ -57,7 +58,8 @@ FIRST := ./internal/store/sql ./internal/cli ./internal/diff
 GOTESTSUM := $(BIN)/gotestsum --format standard-quiet
 SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; \
 	run() { $(GOTESTSUM) --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
-SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && echo "The ten slowest:" && tools/slowest $(BIN)/suite.json 10 && exit $$failed
+SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && $\
+	printf 'It took %d:%02d minutes. The ten slowest:\n' $$((SECONDS / 60)) $$((SECONDS % 60)) && tools/slowest $(BIN)/suite.json 10 && exit $$failed
 
 .DEFAULT_GOAL := help
 
@@ -102,7 +104,7 @@ stories: $(STORIES_NEED) ## all other stories, tests that take long, the S3 stor
 	@export CGO_ENABLED=0; $(SUITE); \
 	run long -trimpath -p 1 -run '$(LONG)' $(LONG_IN); \
 	run s3 -trimpath ./internal/store/blobs3; \
-	run long8 -trimpath $(ON_PUPPET8) -run '^TestCatalogsEqualTheStockCompilers$$/^bench$$' ./internal/compiler/ruby; \
+	run long8 -trimpath $(ON_PUPPET8) -run '$(PUPPET8_LONG)' ./internal/compiler/ruby; \
 	run questions -trimpath ./e2e/pdbdiff; \
 	run stories -trimpath -count=1 ./e2e -args -long; \
 	$(call SLOWEST,long s3 long8 questions stories)
@@ -243,7 +245,7 @@ $(BIN)/golangci-lint: tools/go.mod
 
 $(BIN)/gotestsum: tools/go.mod
 	@mkdir -p $(BIN)
-	cd tools && $(GO) build -o ../$(BIN)/gotestsum gotest.tools/gotestsum
+	cd tools && CGO_ENABLED=0 $(GO) build -trimpath -o ../$(BIN)/gotestsum gotest.tools/gotestsum
 
 $(BIN)/versitygw: tools/versitygw/go.mod # an S3 store for the tests; some minutes, once
 	@mkdir -p $(BIN)

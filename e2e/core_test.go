@@ -21,7 +21,7 @@ var coreStories = []string{
 	// A server's own life.
 	"TestSecondServerOnSameData", "TestReadOnlyDataDirectory", "TestPostgreSQL", "TestExchangedDatabasesAreRefused/sqlite",
 	// Code that is compiled, and released.
-	"TestStories/versions", "TestStories/held",
+	"TestStories/held",
 	// People.
 	"TestExitCodes", "TestListsAsJSON", "TestEveryHelpHasAnExample", "TestStories/access", "TestStories/actions",
 	"TestStories/applications", "TestStories/ca", "TestStories/configuration", "TestStories/contexts", "TestStories/differences",
