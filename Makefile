@@ -23,8 +23,8 @@ ON_PUPPET8 = -count=1 -exec "$(CURDIR)/tools/in-puppet8"
 PEERS8 := tools/packages-peers8.txt internal/compiler/ruby/testdata/modules.txt
 IN_PEERS8 = root=$$(tools/puppet8-root $(PEERS8)) && export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 &&
 PUPPET8 := ./internal/compiler/ruby
-PUPPET8_CORE := ^(TestCatalogsEqualTheStockCompilers|TestValuesAreAsInPlainPuppet|TestPool|TestWhatNoInputStandsFor)$$
-PUPPET8_LONG := ^TestCatalogsEqualTheStockCompilers$$/^bench$$|^TestWhatIsReadIsNoted$$
+PUPPET8_CORE := ^(TestValuesAreAsInPlainPuppet|TestPool|TestWhatNoInputStandsFor)$$
+PUPPET8_LONG := ^(TestCatalogsEqualTheStockCompilers|TestWhatIsReadIsNoted)$$
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one. (That of
 # libc is of a type of package os.)
@@ -46,7 +46,8 @@ TestVersionsAndEnvironmentsDoNotLeak|TestPlainPuppetIsAnsweredAsRecorded|TestRub
 TestPlainPuppetFailsInTheSameWords|TestLookupsHideSecrets|TestSamplesThatNeverEndLeaveALoadedZygote|TestTimeLimitHoldsWhileAQuestionIsOpen|$\
 TestAnUpgradeStartsTheEngineAnew|TestIdleZygotesEnd|TestHashesOfFactsThatAreTakenWhole|TestVerifyFindsWhatStandsAlthoughItIsOld|$\
 TestWarningsAndSettings|TestJobsOfPxpAgent|TestLocksAreThoseOfPuppet|TestSummaryIsThatOfPuppet|TestApply|TestGroupsAreTheSameInAnyOrder|$\
-TestHookEndsItselfWhenItCannotWrite|TestTimeLimit|TestPlainPuppetFindsOldMistakes)$$|$\
+TestHookEndsItselfWhenItCannotWrite|TestTimeLimit|TestPlainPuppetFindsOldMistakes|TestGarbageIsNoHunger|$\
+TestACatalogThatLostAllIsHeldFromAStockAgent)$$|$\
 ^TestCatalogsEqualTheStockCompilers$$/^bench$$
 LONG_IN := . ./internal/server ./internal/compiler/ruby ./internal/diff ./internal/cli ./internal/store/sql ./internal/agent/builtin/resource $\
 	./internal/agent/builtin/puppet ./internal/agent/puppetrun

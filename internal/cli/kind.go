@@ -80,7 +80,7 @@ func list[Request, T any](
 	if err := api.All(ctx, client, op, request, l.Add); err != nil {
 		return 0, err
 	}
-	return l.Count, l.End()
+	return l.Count(), l.End()
 }
 
 // showAnswer asks for one thing and prints it.

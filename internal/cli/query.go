@@ -196,7 +196,7 @@ func printRows(ctx context.Context, a *app, request api.QueryRequest, shape func
 		return err
 	}
 	if total != nil {
-		a.hint("%d of %s.", l.Count, fault.Count(*total, "row"))
+		a.hint("%d of %s.", l.Count(), fault.Count(*total, "row"))
 	}
 	return l.End()
 }

@@ -66,7 +66,7 @@ func listResources(ctx context.Context, a *app, q *pql.Query, kind string, headi
 		l, err = print.NewListing(a.printer(), t)
 		return err
 	}, func(row json.RawMessage) error { return l.Add(row) })
-	if err == nil && l.Count == 0 {
+	if err == nil && l.Count() == 0 {
 		err = knownType(ctx, a, kind)
 	}
 	if err != nil {

@@ -43,47 +43,78 @@ func (c *call) changed(flag string) bool { return c.cmd.Flags().Changed(flag) }
 
 func (v verb[In]) command(a *app) *cobra.Command {
 	in := new(In)
-	cmd := &cobra.Command{Use: v.use, DisableFlagsInUseLine: true, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args}
-	if v.args == nil {
-		cmd.Args = exactly(wordsOf(v.use))
+	p := plain{
+		cmd: &cobra.Command{Use: v.use, DisableFlagsInUseLine: true, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args},
+		app: a, complete: v.complete, prints: v.prints, below: v.below,
+		run: func(ctx context.Context, c *call) error {
+			once := *in // what a verb adds to it does not count for the next look
+			return v.run(ctx, c, &once)
+		},
+	}
+	if v.flags != nil {
+		p.flags = func(f flagSet) { v.flags(f, in) }
+	}
+	if v.into != nil {
+		p.into = func(args []string) { v.into(in, args) }
+	}
+	if v.destroys != nil {
+		p.destroys = func(ctx context.Context, c *call) (string, error) { return v.destroys(ctx, c, in) }
+	}
+	return p.command()
+}
+
+// plain is a verb whose In is known to its functions alone: what is alike in all verbs is compiled once, not for each of a hundred types.
+type plain struct {
+	cmd      *cobra.Command
+	app      *app
+	complete func(*app) cobra.CompletionFunc
+	flags    func(flagSet)
+	prints   outputs
+	into     func(args []string)
+	run      func(context.Context, *call) error
+	destroys func(context.Context, *call) (loss string, err error)
+	below    []declared
+}
+
+func (v *plain) command() *cobra.Command {
+	cmd, a := v.cmd, v.app
+	if cmd.Args == nil {
+		cmd.Args = exactly(wordsOf(cmd.Use))
 	}
 	cmd.Args = noneEmpty(cmd.Args)
 	if v.complete != nil {
 		cmd.ValidArgsFunction = inTime(a.system, v.complete(a))
 	}
-	flags, prints := flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, v.prints
-	if prints == nil {
-		prints = aThing
+	if v.prints == nil {
+		v.prints = aThing
 	}
+	flags := flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}
 	if v.flags != nil {
-		v.flags(flags, in)
+		v.flags(flags)
 	}
-	prints.flags(flags)
+	v.prints.flags(flags)
 	var care caution
 	if v.destroys != nil {
 		care.flags(flags)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := &call{app: a, cmd: cmd, args: args}
-		if err := prints.check(c); err != nil {
+		if err := v.prints.check(c); err != nil {
 			return err
 		}
 		if err := cmp.Or(c.required(), c.oneNeeded()); err != nil {
 			return err
 		}
 		if v.into != nil {
-			v.into(in, args)
+			v.into(args)
 		}
 		if v.destroys != nil {
 			ctx := cmd.Context()
-			if on, err := care.goesOn(c, func() (string, error) { return v.destroys(ctx, c, in) }); err != nil || !on {
+			if on, err := care.goesOn(c, func() (string, error) { return v.destroys(ctx, c) }); err != nil || !on {
 				return c.nearby(err)
 			}
 		}
-		return c.nearby(c.asFlags(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error {
-			once := *in // what a verb adds to it does not count for the next look
-			return v.run(ctx, c, &once)
-		})))
+		return c.nearby(c.asFlags(c.repeat(cmd.Context(), v.run)))
 	}
 	for _, v := range v.below {
 		cmd.AddCommand(v.command(a))

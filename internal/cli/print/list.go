@@ -41,35 +41,62 @@ func List[T any](to Printer, items []T, t Table[T]) error {
 
 // Listing prints a list while it comes. Only the table holds rows back, the first ones, to see how wide its columns must
 // be; and a list that is sorted is held until it is whole.
-type Listing[T any] struct {
-	Table[T]
+type Listing[T any] struct{ all *listing }
+
+// NewListing begins a list. It fails when the printer asks for columns that the table does not have.
+func NewListing[T any](to Printer, t Table[T]) (*Listing[T], error) {
+	l, err := newListing(to, table{
+		columns: t.Columns, spare: t.Spare, wide: t.Wide, empty: t.Empty, bare: t.Bare,
+		row:  func(item any) []any { return t.Row(item.(T)) },   //nolint:forcetypeassert // Add takes nothing else
+		name: func(item any) string { return t.Name(item.(T)) }, //nolint:forcetypeassert // Add takes nothing else
+	})
+	return &Listing[T]{l}, err
+}
+
+// Add prints one more item, or holds it back.
+func (l *Listing[T]) Add(item T) error { return l.all.add(item) }
+
+// Count is how many items were added.
+func (l *Listing[T]) Count() int { return l.all.count }
+
+// End prints what a list ends with.
+func (l *Listing[T]) End() error { return l.all.end() }
+
+// table is a Table of items of any type: what prints them is compiled once, not for each of a hundred types.
+type table struct {
+	columns, spare, wide []string
+	empty                string
+	bare                 bool
+	row                  func(item any) []any
+	name                 func(item any) string
+}
+
+// listing is what a Listing is, whatever its items are.
+type listing struct {
+	table
 	to      Printer
-	Count   int   // of what was added
+	count   int   // of what was added
 	shown   []int // which columns
 	sort    int   // by which column; -1: as they come
 	down    bool  // the largest first
 	now     time.Time
 	held    [][]any
-	sorted  []sortable[T]
+	sorted  []sortable
 	grid    *grid
 	csv     *csv.Writer
 	written int
 }
 
 // sortable is an item, and what it is sorted by.
-type sortable[T any] struct {
-	item T
-	key  any
-}
+type sortable struct{ item, key any }
 
 // heldRows is how many rows decide about the width of columns.
 const heldRows = 1000
 
-// NewListing begins a list. It fails when the printer asks for columns that the table does not have.
-func NewListing[T any](to Printer, t Table[T]) (*Listing[T], error) {
-	l := &Listing[T]{Table: t, to: to, sort: -1, csv: csv.NewWriter(to.Out), now: time.Now()}
-	for i, column := range t.Columns {
-		if !slices.Contains(t.Wide, column) || to.Format == "wide" || to.Format == "csv" {
+func newListing(to Printer, t table) (*listing, error) {
+	l := &listing{table: t, to: to, sort: -1, csv: csv.NewWriter(to.Out), now: time.Now()}
+	for i, column := range t.columns {
+		if !slices.Contains(t.wide, column) || to.Format == "wide" || to.Format == "csv" {
 			l.shown = append(l.shown, i)
 		}
 	}
@@ -95,9 +122,9 @@ func NewListing[T any](to Printer, t Table[T]) (*Listing[T], error) {
 }
 
 // column finds a column by its name; spaces may be written as _ or -.
-func (l *Listing[T]) column(name string) (int, error) {
-	keys := make([]string, len(l.Columns))
-	for i, column := range l.Columns {
+func (l *listing) column(name string) (int, error) {
+	keys := make([]string, len(l.columns))
+	for i, column := range l.columns {
 		keys[i] = Key(column)
 	}
 	if i := slices.Index(keys, Key(name)); i >= 0 {
@@ -120,17 +147,16 @@ type Unusable struct{ error }
 
 func (e *Unusable) Unwrap() error { return e.error }
 
-// Add prints one more item, or holds it back.
-func (l *Listing[T]) Add(item T) error {
-	l.Count++
+func (l *listing) add(item any) error {
+	l.count++
 	if l.sort >= 0 {
-		l.sorted = append(l.sorted, sortable[T]{item, l.Row(item)[l.sort]})
+		l.sorted = append(l.sorted, sortable{item, l.row(item)[l.sort]})
 		return nil
 	}
 	return l.write(item)
 }
 
-func (l *Listing[T]) write(item T) error {
+func (l *listing) write(item any) error {
 	l.written++
 	switch l.to.Format {
 	case "json":
@@ -142,10 +168,10 @@ func (l *Listing[T]) write(item T) error {
 	case "csv":
 		return l.addCSV(item)
 	case "name":
-		_, err := fmt.Fprintln(l.to.Out, l.Name(item))
+		_, err := fmt.Fprintln(l.to.Out, l.name(item))
 		return err
 	}
-	row := l.Row(item)
+	row := l.row(item)
 	if l.grid != nil {
 		return l.printRow(row)
 	}
@@ -156,13 +182,13 @@ func (l *Listing[T]) write(item T) error {
 }
 
 // release prints what was held back.
-func (l *Listing[T]) release() error {
-	names, spare := make([]string, len(l.shown)), make([]int, 0, len(l.Spare))
+func (l *listing) release() error {
+	names, spare := make([]string, len(l.shown)), make([]int, 0, len(l.spare))
 	for i, column := range l.shown {
-		names[i] = l.Columns[column]
+		names[i] = l.columns[column]
 	}
 	if len(l.to.Columns) == 0 {
-		for _, name := range l.Spare {
+		for _, name := range l.spare {
 			if i := slices.Index(names, name); i > 0 {
 				spare = append(spare, i)
 			}
@@ -190,7 +216,7 @@ func (l *Listing[T]) release() error {
 }
 
 // texts are the cells that are shown, for people.
-func (l *Listing[T]) texts(row []any) []string {
+func (l *listing) texts(row []any) []string {
 	texts := make([]string, len(l.shown))
 	for i, column := range l.shown {
 		texts[i] = forPeople(row[column], l.now, l.to.Format == "wide")
@@ -198,7 +224,7 @@ func (l *Listing[T]) texts(row []any) []string {
 	return texts
 }
 
-func (l *Listing[T]) printRow(row []any) error {
+func (l *listing) printRow(row []any) error {
 	var colours []string
 	if l.to.Colours {
 		colours = make([]string, len(l.shown))
@@ -211,9 +237,8 @@ func (l *Listing[T]) printRow(row []any) error {
 	return l.grid.print(l.texts(row), colours)
 }
 
-// End prints what a list ends with.
-func (l *Listing[T]) End() error {
-	slices.SortStableFunc(l.sorted, func(a, b sortable[T]) int {
+func (l *listing) end() error {
+	slices.SortStableFunc(l.sorted, func(a, b sortable) int {
 		if l.down {
 			a, b = b, a
 		}
@@ -239,7 +264,7 @@ func (l *Listing[T]) End() error {
 		return l.csv.Error()
 	}
 	if l.written == 0 {
-		l.to.Hint("%s", l.Empty)
+		l.to.Hint("%s", l.empty)
 		return nil
 	}
 	if l.grid == nil {
@@ -254,27 +279,27 @@ func (l *Listing[T]) End() error {
 }
 
 // left says which columns were left out.
-func (l *Listing[T]) left() []string {
+func (l *listing) left() []string {
 	names := make([]string, len(l.shown))
 	for i, column := range l.shown {
-		names[i] = l.Columns[column]
+		names[i] = l.columns[column]
 	}
 	return l.grid.left(names)
 }
 
-func (l *Listing[T]) keys() []string {
+func (l *listing) keys() []string {
 	keys := make([]string, len(l.shown))
 	for i, column := range l.shown {
-		keys[i] = Key(l.Columns[column])
+		keys[i] = Key(l.columns[column])
 	}
 	return keys
 }
 
-func (l *Listing[T]) addCSV(item T) error {
+func (l *listing) addCSV(item any) error {
 	if l.written == 1 {
 		_ = l.csv.Write(l.keys())
 	}
-	row, cells := l.Row(item), make([]string, len(l.shown))
+	row, cells := l.row(item), make([]string, len(l.shown))
 	for i, column := range l.shown {
 		cells[i] = forPrograms(row[column])
 	}
@@ -282,13 +307,13 @@ func (l *Listing[T]) addCSV(item T) error {
 }
 
 // addJSON writes one element as it stands in an indented document.
-func (l *Listing[T]) addJSON(item T) error {
+func (l *listing) addJSON(item any) error {
 	text, err := Marshal(item)
 	if err != nil {
 		return err
 	}
 	head, prefix := ",", "    "
-	if l.Bare {
+	if l.bare {
 		prefix = "  "
 	}
 	if l.written == 1 {
@@ -303,21 +328,21 @@ func (l *Listing[T]) addJSON(item T) error {
 	return err
 }
 
-func (l *Listing[T]) headJSON() string {
-	if l.Bare {
+func (l *listing) headJSON() string {
+	if l.bare {
 		return "["
 	}
 	return "{\n  \"items\": ["
 }
 
-func (l *Listing[T]) endJSON() error {
+func (l *listing) endJSON() error {
 	end := "\n  ]\n}\n"
 	switch {
-	case l.written == 0 && l.Bare:
+	case l.written == 0 && l.bare:
 		end = "[]\n"
 	case l.written == 0:
 		end = l.headJSON() + "]\n}\n"
-	case l.Bare:
+	case l.bare:
 		end = "\n]\n"
 	}
 	_, err := io.WriteString(l.to.Out, end)
@@ -325,8 +350,8 @@ func (l *Listing[T]) endJSON() error {
 }
 
 // addYAML writes one element of a sequence.
-func (l *Listing[T]) addYAML(item T) error {
-	text, err := Marshal([]T{item})
+func (l *listing) addYAML(item any) error {
+	text, err := Marshal([]any{item})
 	if err == nil {
 		text, err = yamljson.FromJSON(text)
 	}
@@ -334,19 +359,19 @@ func (l *Listing[T]) addYAML(item T) error {
 		return err
 	}
 	head := ""
-	if l.written == 1 && !l.Bare {
+	if l.written == 1 && !l.bare {
 		head = "items:\n"
 	}
 	_, err = io.WriteString(l.to.Out, head+string(text))
 	return err
 }
 
-func (l *Listing[T]) endYAML() error {
+func (l *listing) endYAML() error {
 	if l.written > 0 {
 		return nil
 	}
 	end := "items: []\n"
-	if l.Bare {
+	if l.bare {
 		end = "[]\n"
 	}
 	_, err := io.WriteString(l.to.Out, end)
