@@ -12,82 +12,82 @@ const Me = "@me"
 
 // Sessions, tokens, users and roles: who may do what.
 var (
-	SessionOpen = Op[LoginRequest, IssuedToken]{
+	SessionOpen = op[LoginRequest, IssuedToken](Operation{
 		Name: "session.open", Method: http.MethodPost, Path: "/session", Permission: fleet.Open, Kind: Act, MaxBody: MaxLogin,
 		Summary: "Log in: get a token for a name and password",
-	}
-	SessionLink = Op[Nothing, LoginLink]{
+	})
+	SessionLink = op[Nothing, LoginLink](Operation{
 		Name: "session.link", Method: http.MethodPost, Path: "/session/link", Permission: fleet.Self, Kind: Act,
 		Summary: "Make a link that opens the console and logs in the user who asks, once and within a minute",
-	}
-	SessionShow = Op[Nothing, Session]{
+	})
+	SessionShow = op[Nothing, Session](Operation{
 		Name: "session.show", Method: http.MethodGet, Path: "/session", Permission: fleet.Self, Kind: Question,
 		Summary: "Say who asks, and what they may do",
-	}
-	SessionClose = Op[Nothing, Nothing]{
+	})
+	SessionClose = op[Nothing, Nothing](Operation{
 		Name: "session.close", Method: http.MethodDelete, Path: "/session", Permission: fleet.Self, Kind: Act,
 		Summary: "Log out: revoke the token that asks",
-	}
-	TokenList = Op[TokenListRequest, List[AccessToken]]{
+	})
+	TokenList = op[TokenListRequest, List[AccessToken]](Operation{
 		Name: "token.list", Method: http.MethodGet, Path: "/users/{user}/tokens", Permission: fleet.Self, Kind: Question,
 		Summary: "List a user's tokens; those of others need token:read",
-	}
-	TokenCreate = Op[TokenCreateRequest, IssuedToken]{
+	})
+	TokenCreate = op[TokenCreateRequest, IssuedToken](Operation{
 		Name: "token.create", Method: http.MethodPost, Path: "/tokens", Permission: fleet.Self, Kind: Act,
 		Summary: "Make a token for oneself",
-	}
-	TokenRevoke = Op[TokenRevokeRequest, Nothing]{
+	})
+	TokenRevoke = op[TokenRevokeRequest, Nothing](Operation{
 		Name: "token.revoke", Method: http.MethodDelete, Path: "/users/{user}/tokens/{token}", Permission: fleet.Self, Kind: Act,
 		Summary: "Revoke a token, by id or label; those of others need token:write",
-	}
-	TokenRevokeAll = Op[UserRequest, RevokedTokens]{
+	})
+	TokenRevokeAll = op[UserRequest, RevokedTokens](Operation{
 		Name: "token.revoke_all", Method: http.MethodDelete, Path: "/users/{user}/tokens", Permission: fleet.Self, Kind: Act,
 		Summary: "Revoke all tokens of a user but the one that asks; those of others need token:write",
-	}
-	UserList = Op[PageRequest, List[User]]{
+	})
+	UserList = op[PageRequest, List[User]](Operation{
 		Name: "user.list", Method: http.MethodGet, Path: "/users", Permission: fleet.UserRead, Kind: Question,
 		Summary: "List users by name",
-	}
-	UserShow = Op[UserRequest, User]{
+	})
+	UserShow = op[UserRequest, User](Operation{
 		Name: "user.show", Method: http.MethodGet, Path: "/users/{user}", Permission: fleet.UserRead, Kind: Question,
 		Summary: "Show one user",
-	}
-	UserCreate = Op[UserCreateRequest, User]{
+	})
+	UserCreate = op[UserCreateRequest, User](Operation{
 		Name: "user.create", Method: http.MethodPost, Path: "/users", Permission: fleet.UserWrite, Kind: Act,
 		Summary: "Create a user, or give roles to a node's certificate",
-	}
-	UserEdit = Op[UserEditRequest, User]{
+	})
+	UserEdit = op[UserEditRequest, User](Operation{
 		Name: "user.edit", Method: http.MethodPut, Path: "/users/{user}", Permission: fleet.UserWrite, Kind: Act,
 		Summary: "Change a user's roles, disable, enable or unlock it",
-	}
-	UserDelete = Op[UserRequest, Nothing]{
+	})
+	UserDelete = op[UserRequest, Nothing](Operation{
 		Name: "user.delete", Method: http.MethodDelete, Path: "/users/{user}", Permission: fleet.UserWrite, Kind: Act,
 		Summary: "Delete a user and its tokens",
-	}
-	UserPassword = Op[PasswordRequest, Nothing]{
+	})
+	UserPassword = op[PasswordRequest, Nothing](Operation{
 		Name: "user.password", Method: http.MethodPost, Path: "/users/{user}/password", Permission: fleet.Self, Kind: Act,
 		Summary: "Set a password, and end the user's other logins; that of others needs user:write",
-	}
-	RoleList = Op[Nothing, List[Role]]{
+	})
+	RoleList = op[Nothing, List[Role]](Operation{
 		Name: "role.list", Method: http.MethodGet, Path: "/roles", Permission: fleet.RoleRead, Kind: Question,
 		Summary: "List roles by name",
-	}
-	RoleShow = Op[RoleRequest, Role]{
+	})
+	RoleShow = op[RoleRequest, Role](Operation{
 		Name: "role.show", Method: http.MethodGet, Path: "/roles/{role}", Permission: fleet.RoleRead, Kind: Question,
 		Summary: "Show one role",
-	}
-	RoleCreate = Op[RoleCreateRequest, Role]{
+	})
+	RoleCreate = op[RoleCreateRequest, Role](Operation{
 		Name: "role.create", Method: http.MethodPost, Path: "/roles", Permission: fleet.RoleWrite, Kind: Act,
 		Summary: "Create a role",
-	}
-	RoleEdit = Op[RoleEditRequest, Role]{
+	})
+	RoleEdit = op[RoleEditRequest, Role](Operation{
 		Name: "role.edit", Method: http.MethodPut, Path: "/roles/{role}", Permission: fleet.RoleWrite, Kind: Act,
 		Summary: "Replace what a role gives",
-	}
-	RoleDelete = Op[RoleRequest, Nothing]{
+	})
+	RoleDelete = op[RoleRequest, Nothing](Operation{
 		Name: "role.delete", Method: http.MethodDelete, Path: "/roles/{role}", Permission: fleet.RoleWrite, Kind: Act,
 		Summary: "Delete a role that nobody has",
-	}
+	})
 )
 
 // accessOperations is the operations of this file, in the order of the reference.

@@ -14,26 +14,26 @@ import (
 
 // Calls of actions. Those that only read are asked, and their answers come as a stream; the others are jobs.
 var (
-	ActionAsk = Stream[ActionAskRequest, ActionEvent]{
+	ActionAsk = stream[ActionAskRequest, ActionEvent](Operation{
 		Name: "action.ask", Method: http.MethodPost, Path: "/actions/{module}/{action}/ask", Permission: fleet.ActionAsk, Kind: Act,
 		Summary: "Ask an action that only reads of nodes, and stream their answers as they come, as server-sent events",
-	}
-	JobAction = Op[JobActionRequest, JobStarted]{
+	})
+	JobAction = op[JobActionRequest, JobStarted](Operation{
 		Name: "job.action", Method: http.MethodPost, Path: "/jobs/action", Permission: fleet.ActionRun, Kind: Act,
 		Summary: "Run an action of a module on nodes",
-	}
-	ActionCalls = Op[ActionCallsRequest, List[ActionCall]]{
+	})
+	ActionCalls = op[ActionCallsRequest, List[ActionCall]](Operation{
 		Name: "action.calls", Method: http.MethodGet, Path: "/calls", Permission: fleet.JobRead, Kind: Question,
 		Summary: "List calls of actions that only read, newest first; their answers are not kept",
-	}
-	ActionCallShow = Op[ActionCallRequest, ActionCall]{
+	})
+	ActionCallShow = op[ActionCallRequest, ActionCall](Operation{
 		Name: "action.call", Method: http.MethodGet, Path: "/calls/{call}", Permission: fleet.JobRead, Kind: Question,
 		Summary: "Show a call of an action that only reads",
-	}
-	NodeMatch = Op[NodeMatchRequest, List[NodeMatched]]{
+	})
+	NodeMatch = op[NodeMatchRequest, List[NodeMatched]](Operation{
 		Name: "node.match", Method: http.MethodPost, Path: "/match", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Judge nodes by a filter, and say why each part holds or does not",
-	}
+	})
 )
 
 // actionCallOperations is the operations of this file, in the order of the reference.
@@ -165,7 +165,7 @@ func (op Stream[Request, Event]) Each(ctx context.Context, c *Client, request Re
 	case ended:
 		return nil
 	case err == nil || errors.Is(err, io.EOF):
-		return fault.New(fault.Unavailable, "the server ended the answer of %s before its end", op.Name)
+		return fault.New(fault.Unavailable, "the server ended the answer of %s before its end", op.said.Name)
 	}
 	return err
 }

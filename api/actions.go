@@ -10,14 +10,14 @@ import (
 
 // Modules of nodes, and the actions that can be asked of them.
 var (
-	ActionList = Op[ActionListRequest, List[ActionModule]]{
+	ActionList = op[ActionListRequest, List[ActionModule]](Operation{
 		Name: "action.list", Method: http.MethodGet, Path: "/actions", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "List the modules that nodes have, with their actions, and why some cannot be used",
-	}
-	ActionShow = Op[ActionShowRequest, ActionModule]{
+	})
+	ActionShow = op[ActionShowRequest, ActionModule](Operation{
 		Name: "action.show", Method: http.MethodGet, Path: "/actions/{module}", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show a module: what its actions take and give, and which nodes have which version",
-	}
+	})
 )
 
 // actionOperations is the operations of this file, in the order of the reference.

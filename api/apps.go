@@ -9,14 +9,14 @@ import (
 
 // Applications that catalogs declare, and which nodes wait for which others.
 var (
-	AppList = Op[AppListRequest, List[App]]{
+	AppList = op[AppListRequest, List[App]](Operation{
 		Name: "app.list", Method: http.MethodGet, Path: "/applications", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "List applications that catalogs declare, with their components in the order of their needs",
-	}
-	AppGraph = Op[AppGraphRequest, NodeGraph]{
+	})
+	AppGraph = op[AppGraphRequest, NodeGraph](Operation{
 		Name: "app.graph", Method: http.MethodGet, Path: "/application-graph", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show which nodes wait for which others, and why",
-	}
+	})
 )
 
 // appOperations is the operations of this file, in the order of the reference.

@@ -9,22 +9,22 @@ import (
 
 // Operations on the audit log.
 var (
-	AuditList = Op[AuditRequest, List[AuditEntry]]{
+	AuditList = op[AuditRequest, List[AuditEntry]](Operation{
 		Name: "audit.list", Method: http.MethodGet, Path: "/audit", Permission: fleet.AuditRead, Kind: Question,
 		Summary: "List what was done and refused, newest first",
-	}
-	AuditChain = Op[AuditChainRequest, AuditChainPage]{
+	})
+	AuditChain = op[AuditChainRequest, AuditChainPage](Operation{
 		Name: "audit.chain", Method: http.MethodGet, Path: "/audit/chain", Permission: fleet.AuditRead, Kind: Question,
 		Summary: "Export the chain of what was recorded",
-	}
-	AuditVerify = Op[AuditVerifyRequest, AuditVerification]{
+	})
+	AuditVerify = op[AuditVerifyRequest, AuditVerification](Operation{
 		Name: "audit.verify", Method: http.MethodGet, Path: "/audit/verification", Permission: fleet.AuditRead, Kind: Question,
 		Summary: "Verify the whole audit log",
-	}
-	AuditSign = Op[Nothing, AuditHead]{
+	})
+	AuditSign = op[Nothing, AuditHead](Operation{
 		Name: "audit.sign", Method: http.MethodPost, Path: "/audit/heads", Permission: fleet.AuditRead, Kind: Act,
 		Summary: "Sign the audit log as it is now",
-	}
+	})
 )
 
 // auditOperations is the operations of this file, in the order of the reference.

@@ -29,9 +29,9 @@ func carry[T, R any](op Op[T, R], request T) (got T, err error) {
 		return got, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc(op.Method+" "+Prefix+op.Path, func(_ http.ResponseWriter, r *http.Request) { err = Bind(r, &got) })
+	mux.HandleFunc(op.Operation().Method+" "+Prefix+op.Operation().Path, func(_ http.ResponseWriter, r *http.Request) { err = Bind(r, &got) })
 	err = fault.New(fault.NotFound, "no route")
-	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(op.Method, path, bytes.NewReader(body)))
+	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(op.Operation().Method, path, bytes.NewReader(body)))
 	return got, err
 }
 
@@ -145,7 +145,7 @@ func TestEveryDeclaredOperationIsListed(t *testing.T) {
 	for _, op := range Operations() {
 		listed[op.Name] = true
 	}
-	declaration := regexp.MustCompile(`= (?:Op|Stream|Upload)\[.*\]\{\s+Name: "([^"]+)"`)
+	declaration := regexp.MustCompile(`= (?:op|stream|upload)\[.*\]\(Operation\{\s+Name: "([^"]+)"`)
 	declared := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)

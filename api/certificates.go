@@ -9,44 +9,44 @@ import (
 
 // Certificates, and the requests for them.
 var (
-	CertificateList = Op[CertificateListRequest, List[Certificate]]{
+	CertificateList = op[CertificateListRequest, List[Certificate]](Operation{
 		Name: "certificate.list", Method: http.MethodGet, Path: "/certificates", Permission: fleet.CertificateRead, Kind: Question,
 		Summary: "List certificates and requests",
-	}
-	CertificateShow = Op[NameRequest, Certificate]{
+	})
+	CertificateShow = op[NameRequest, Certificate](Operation{
 		Name: "certificate.show", Method: http.MethodGet, Path: "/certificates/{name}",
 		Permission: fleet.CertificateRead, Kind: Question,
 		Summary: "Show one certificate or request",
-	}
-	CertificateSign = Op[NameRequest, Certificate]{
+	})
+	CertificateSign = op[NameRequest, Certificate](Operation{
 		Name: "certificate.sign", Method: http.MethodPost, Path: "/certificates/{name}/sign",
 		Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Sign a certificate request",
-	}
-	CertificateRevoke = Op[NameRequest, Nothing]{
+	})
+	CertificateRevoke = op[NameRequest, Nothing](Operation{
 		Name: "certificate.revoke", Method: http.MethodPost, Path: "/certificates/{name}/revoke",
 		Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Revoke a certificate and close its connections",
-	}
-	CertificateClean = Op[NameRequest, Nothing]{
+	})
+	CertificateClean = op[NameRequest, Nothing](Operation{
 		Name: "certificate.clean", Method: http.MethodDelete, Path: "/certificates/{name}",
 		Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Revoke a certificate and forget it, so that the name can be asked for again",
-	}
-	RequestClean = Op[RequestCleanRequest, RequestCleanResponse]{
+	})
+	RequestClean = op[RequestCleanRequest, RequestCleanResponse](Operation{
 		Name: "request.clean", Method: http.MethodDelete, Path: "/certificate-requests",
 		Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Drop the certificate requests that wait, all or those from one address",
-	}
-	ServerRotate = Op[Nothing, Certificate]{
+	})
+	ServerRotate = op[Nothing, Certificate](Operation{
 		Name: "server_certificate.rotate", Method: http.MethodPost, Path: "/server-certificate/rotate",
 		Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Give the server a new key and certificate, and revoke its former ones",
-	}
-	JoinTokenCreate = Op[JoinTokenRequest, JoinToken]{
+	})
+	JoinTokenCreate = op[JoinTokenRequest, JoinToken](Operation{
 		Name: "join_token.create", Method: http.MethodPost, Path: "/join-tokens", Permission: fleet.CertificateWrite, Kind: Act,
 		Summary: "Make a one-time password that signs one request",
-	}
+	})
 )
 
 // certificateOperations is the operations of this file, in the order of the reference.

@@ -8,16 +8,16 @@ import (
 )
 
 // ClusterStatus is which servers use the records, and what one of them does at a time.
-var ClusterStatus = Op[Nothing, Cluster]{
+var ClusterStatus = op[Nothing, Cluster](Operation{
 	Name: "cluster.status", Method: http.MethodGet, Path: "/cluster", Permission: fleet.MetricsRead, Kind: Question,
 	Summary: "Show the servers that use the same records, and which of them does what must be done once",
-}
+})
 
 // ClusterDrain asks a server to do no more, before it is stopped.
-var ClusterDrain = Op[ClusterDrainRequest, Nothing]{
+var ClusterDrain = op[ClusterDrainRequest, Nothing](Operation{
 	Name: "cluster.drain", Method: http.MethodPost, Path: "/cluster/drain", Permission: fleet.ServerDrain, Kind: Act,
 	Summary: "Have a server leave its work to others and close its connections, before it is stopped",
-}
+})
 
 // clusterOperations is the operations of this file.
 func clusterOperations() []Operation { return listed(ClusterStatus, ClusterDrain) }

@@ -10,53 +10,53 @@ import (
 
 // The code of environments, and the blobs that it is made of.
 var (
-	EnvironmentList = Op[Nothing, List[Version]]{
+	EnvironmentList = op[Nothing, List[Version]](Operation{
 		Name: "environment.list", Method: http.MethodGet, Path: "/environments", Permission: fleet.CodeRead, Kind: Question,
 		Summary: "List environments and their current versions",
-	}
-	EnvironmentDelete = Op[EnvironmentRequest, Nothing]{
+	})
+	EnvironmentDelete = op[EnvironmentRequest, Nothing](Operation{
 		Name: "environment.delete", Method: http.MethodDelete, Path: "/environments/{environment}",
 		Permission: fleet.CodeDeploy, Kind: Act,
 		Summary: "Remove an environment; nodes that ask for it are told it is unknown",
-	}
-	VersionList = Op[EnvironmentRequest, List[Version]]{
+	})
+	VersionList = op[EnvironmentRequest, List[Version]](Operation{
 		Name: "version.list", Method: http.MethodGet, Path: "/environments/{environment}/versions",
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "List what was deployed to an environment, newest first",
-	}
-	EnvironmentStatus = Op[EnvironmentRequest, CodeStatus]{
+	})
+	EnvironmentStatus = op[EnvironmentRequest, CodeStatus](Operation{
 		Name: "environment.status", Method: http.MethodGet, Path: "/environments/{environment}/status",
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Say how many nodes have a catalog of an environment's current version, and what keeps the others from it",
-	}
-	VersionSpread = Op[EnvironmentRequest, CodeSpread]{
+	})
+	VersionSpread = op[EnvironmentRequest, CodeSpread](Operation{
 		Name: "version.spread", Method: http.MethodGet, Path: "/environments/{environment}/spread",
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Count the nodes of each group by the version of the code that the catalog is of which they may have",
-	}
-	VersionLines = Op[VersionLinesRequest, CodeLines]{
+	})
+	VersionLines = op[VersionLinesRequest, CodeLines](Operation{
 		Name: "version.lines", Method: http.MethodGet, Path: "/environments/{environment}/versions/{version}/lines",
 		Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Show the lines around a place in a manifest, a template or Ruby code of a version",
-	}
-	VersionDeploy = Op[DeployRequest, Deployed]{
+	})
+	VersionDeploy = op[DeployRequest, Deployed](Operation{
 		Name: "version.deploy", Method: http.MethodPost, Path: "/environments/{environment}/versions",
 		Permission: fleet.CodeDeploy, Kind: Act,
 		Summary: "Check a manifest and make it the environment's current version",
-	}
-	EngineList = Op[Nothing, List[Engine]]{
+	})
+	EngineList = op[Nothing, List[Engine]](Operation{
 		Name: "engine.list", Method: http.MethodGet, Path: "/engines", Permission: fleet.CodeRead, Kind: Question,
 		Summary: "List the Puppet installations that can compile, the default first",
-	}
-	BlobMissing = Op[BlobMissingRequest, BlobMissingResponse]{
+	})
+	BlobMissing = op[BlobMissingRequest, BlobMissingResponse](Operation{
 		Name: "blob.missing", Method: http.MethodPost, Path: "/blobs/missing", Permission: fleet.CodeDeploy, Kind: Question,
 		Summary: "Say which of the given digests are not stored",
-	}
-	BlobUpload = Upload[BlobUploadResponse]{
+	})
+	BlobUpload = upload[BlobUploadResponse](Operation{
 		Name: "blob.upload", Method: http.MethodPost, Path: "/blobs",
 		Permission: fleet.CodeDeploy, Kind: Act, Media: "application/x-tar",
 		Summary: "Store blobs: a tar archive whose entries are named by their digests",
-	}
+	})
 )
 
 // codeOperations is the operations of this file, in the order of the reference.

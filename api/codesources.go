@@ -9,30 +9,30 @@ import (
 
 // Sources of code: git repositories whose branches are environments.
 var (
-	SourceList = Op[Nothing, List[CodeSource]]{
+	SourceList = op[Nothing, List[CodeSource]](Operation{
 		Name: "source.list", Method: http.MethodGet, Path: "/sources", Permission: fleet.CodeRead, Kind: Question,
 		Summary: "List the git repositories whose branches are environments",
-	}
-	SourceShow = Op[NameRequest, CodeSourceDetail]{
+	})
+	SourceShow = op[NameRequest, CodeSourceDetail](Operation{
 		Name: "source.show", Method: http.MethodGet, Path: "/sources/{name}", Permission: fleet.CodeRead, Kind: Question,
 		Summary: "Show a source with its branches, and how the newest deploy of each ended",
-	}
-	SourceAdd = Op[SourceAddRequest, CodeSource]{
+	})
+	SourceAdd = op[SourceAddRequest, CodeSource](Operation{
 		Name: "source.add", Method: http.MethodPut, Path: "/sources/{name}", Permission: fleet.SourceWrite, Kind: Act,
 		Summary: "Add a git repository whose branches become environments, or change one",
-	}
-	SourceRemove = Op[NameRequest, Nothing]{
+	})
+	SourceRemove = op[NameRequest, Nothing](Operation{
 		Name: "source.remove", Method: http.MethodDelete, Path: "/sources/{name}", Permission: fleet.SourceWrite, Kind: Act,
 		Summary: "Forget a source and its key; its environments stay as they are",
-	}
-	SourceSync = Op[SourceSyncRequest, SourceSynced]{
+	})
+	SourceSync = op[SourceSyncRequest, SourceSynced](Operation{
 		Name: "source.sync", Method: http.MethodPost, Path: "/sources/{name}/sync", Permission: fleet.CodeDeploy, Kind: Act,
 		Summary: "Look at a source's repository now and deploy the branches that changed",
-	}
-	SourceDeploy = Op[SourceDeployRequest, List[CodeBranch]]{
+	})
+	SourceDeploy = op[SourceDeployRequest, List[CodeBranch]](Operation{
 		Name: "source.deploy", Method: http.MethodPost, Path: "/deploys", Permission: fleet.CodeDeploy, Kind: Act,
 		Summary: "Deploy environments from their branches again, whether or not these changed",
-	}
+	})
 )
 
 // sourceOperations is the operations of this file, in the order of the reference.

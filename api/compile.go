@@ -9,31 +9,31 @@ import (
 
 // The compile queue.
 var (
-	CompileQueue = Op[Nothing, CompileQueueStatus]{
+	CompileQueue = op[Nothing, CompileQueueStatus](Operation{
 		Name: "compile.queue", Method: http.MethodGet, Path: "/compile/queue", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Show how much is to be compiled, what is paused, and how fast it goes",
-	}
-	CompileList = Op[CompileListRequest, List[Compilation]]{
+	})
+	CompileList = op[CompileListRequest, List[Compilation]](Operation{
 		Name: "compile.list", Method: http.MethodGet, Path: "/compilations", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "List compilations, the newest first",
-	}
-	CompileShow = Op[CompileShowRequest, CompilationRecord]{
+	})
+	CompileShow = op[CompileShowRequest, CompilationRecord](Operation{
 		Name: "compile.show", Method: http.MethodGet, Path: "/compilations/{compilation}",
 		Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Show one compilation: what it read, its cost, its error and its logs",
-	}
-	CompileNow = Op[CompileNowRequest, CompileNowAnswer]{
+	})
+	CompileNow = op[CompileNowRequest, CompileNowAnswer](Operation{
 		Name: "compile.now", Method: http.MethodPost, Path: "/compile/now", Permission: fleet.CompileRun, Kind: Act,
 		Summary: "Want catalogs at the front of the queue",
-	}
-	CompilePause = Op[CompilePauseRequest, Nothing]{
+	})
+	CompilePause = op[CompilePauseRequest, Nothing](Operation{
 		Name: "compile.pause", Method: http.MethodPost, Path: "/compile/pause", Permission: fleet.CompilePause, Kind: Act,
 		Summary: "Start no more compilations, at all or for an environment, until they are resumed",
-	}
-	CompileResume = Op[CompileResumeRequest, Nothing]{
+	})
+	CompileResume = op[CompileResumeRequest, Nothing](Operation{
 		Name: "compile.resume", Method: http.MethodPost, Path: "/compile/resume", Permission: fleet.CompilePause, Kind: Act,
 		Summary: "End a pause",
-	}
+	})
 )
 
 func compileOperations() []Operation {

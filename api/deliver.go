@@ -9,51 +9,51 @@ import (
 
 // Operations on the catalogs that nodes may have.
 var (
-	NodeDelivery = Op[NameRequest, Delivery]{
+	NodeDelivery = op[NameRequest, Delivery](Operation{
 		Name: "node.delivery", Method: http.MethodGet, Path: "/nodes/{name}/delivery",
 		Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Say what a node may have, why, what it applied last, and what was released to it",
-	}
-	NodeModeSet = Op[NodeModeRequest, ModeSwitched]{
+	})
+	NodeModeSet = op[NodeModeRequest, ModeSwitched](Operation{
 		Name: "node.mode", Method: http.MethodPut, Path: "/nodes/{name}/mode", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Set the delivery mode of a node, or take it away",
-	}
-	NodePin = Op[NodePinRequest, Nothing]{
+	})
+	NodePin = op[NodePinRequest, Nothing](Operation{
 		Name: "node.pin", Method: http.MethodPut, Path: "/nodes/{name}/pin", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Keep a node at the generation that it has",
-	}
-	NodeUnpin = Op[NameRequest, Nothing]{
+	})
+	NodeUnpin = op[NameRequest, Nothing](Operation{
 		Name: "node.unpin", Method: http.MethodDelete, Path: "/nodes/{name}/pin", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Let releases reach a node again",
-	}
-	GroupModeSet = Op[GroupModeRequest, ModeSwitched]{
+	})
+	GroupModeSet = op[GroupModeRequest, ModeSwitched](Operation{
 		Name: "group.mode", Method: http.MethodPut, Path: "/groups/{group}/mode", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Set the delivery mode of a group's nodes, or take it away",
-	}
-	ModeList = Op[Nothing, List[ModeSet]]{
+	})
+	ModeList = op[Nothing, List[ModeSet]](Operation{
 		Name: "mode.list", Method: http.MethodGet, Path: "/delivery-modes", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "List the delivery modes that are set, of groups and of nodes",
-	}
-	CatalogRelease = Op[CatalogReleaseRequest, CatalogReleased]{
+	})
+	CatalogRelease = op[CatalogReleaseRequest, CatalogReleased](Operation{
 		Name: "catalog.release", Method: http.MethodPost, Path: "/catalogs/release", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Release the catalogs of a version to nodes, or only prepare them",
-	}
+	})
 )
 
 // Operations on catalogs that the brake holds.
 var (
-	CatalogLosses = Op[CatalogLossRequest, List[CatalogLoss]]{
+	CatalogLosses = op[CatalogLossRequest, List[CatalogLoss]](Operation{
 		Name: "catalog.losses", Method: http.MethodGet, Path: "/catalogs/losses", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "List nodes whose newest catalog is held because it lost its resources, or was given with a warning",
-	}
-	NodeLet = Op[NameRequest, CatalogLet]{
+	})
+	NodeLet = op[NameRequest, CatalogLet](Operation{
 		Name: "node.let", Method: http.MethodPost, Path: "/nodes/{name}/catalog/let", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Let a node's held catalog go",
-	}
-	CatalogLetGo = Op[CatalogLetRequest, CatalogLet]{
+	})
+	CatalogLetGo = op[CatalogLetRequest, CatalogLet](Operation{
 		Name: "catalog.let", Method: http.MethodPost, Path: "/catalogs/let", Permission: fleet.CatalogRelease, Kind: Act,
 		Summary: "Let go all catalogs of a version that are held",
-	}
+	})
 )
 
 func deliveryOperations() []Operation {

@@ -12,14 +12,14 @@ import (
 
 // Operations on the events of Puppet runs.
 var (
-	EventStream = Stream[EventStreamRequest, Event]{
+	EventStream = stream[EventStreamRequest, Event](Operation{
 		Name: "event.stream", Method: http.MethodGet, Path: "/events", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "Stream what happens in Puppet runs, as server-sent events",
-	}
-	EventList = Op[EventListRequest, List[Event]]{
+	})
+	EventList = op[EventListRequest, List[Event]](Operation{
 		Name: "event.list", Method: http.MethodGet, Path: "/events/history", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "List what happened in Puppet runs, newest first",
-	}
+	})
 )
 
 // eventOperations is the operations of this file, in the order of the reference.

@@ -10,38 +10,38 @@ import (
 
 // Groups, which classify nodes.
 var (
-	GroupList = Op[Nothing, List[Group]]{
+	GroupList = op[Nothing, List[Group]](Operation{
 		Name: "group.list", Method: http.MethodGet, Path: "/groups", Permission: fleet.GroupRead, Kind: Question,
 		Summary: "List classification groups, parents before children",
-	}
-	GroupShow = Op[GroupRequest, Group]{
+	})
+	GroupShow = op[GroupRequest, Group](Operation{
 		Name: "group.show", Method: http.MethodGet, Path: "/groups/{group}", Permission: fleet.GroupRead, Kind: Question,
 		Summary: "Show one group, by name or id",
-	}
-	GroupCreate = Op[GroupCreateRequest, Group]{
+	})
+	GroupCreate = op[GroupCreateRequest, Group](Operation{
 		Name: "group.create", Method: http.MethodPost, Path: "/groups", Permission: fleet.GroupWrite, Kind: Act,
 		Summary: "Create a group",
-	}
-	GroupEdit = Op[GroupEditRequest, Group]{
+	})
+	GroupEdit = op[GroupEditRequest, Group](Operation{
 		Name: "group.edit", Method: http.MethodPut, Path: "/groups/{group}", Permission: fleet.GroupWrite, Kind: Act,
 		Summary: "Replace what a group matches and gives",
-	}
-	GroupDelete = Op[GroupDeleteRequest, Nothing]{
+	})
+	GroupDelete = op[GroupDeleteRequest, Nothing](Operation{
 		Name: "group.delete", Method: http.MethodDelete, Path: "/groups/{group}", Permission: fleet.GroupWrite, Kind: Act,
 		Summary: "Delete a group that has no others below it",
-	}
-	GroupNodes = Op[GroupNodesRequest, List[GroupNode]]{
+	})
+	GroupNodes = op[GroupNodesRequest, List[GroupNode]](Operation{
 		Name: "group.nodes", Method: http.MethodGet, Path: "/groups/{group}/nodes", Permission: fleet.GroupRead, Kind: Question,
 		Summary: "List the nodes that are in a group, by name",
-	}
-	GroupApply = Op[GroupApplyRequest, GroupApplyResponse]{
+	})
+	GroupApply = op[GroupApplyRequest, GroupApplyResponse](Operation{
 		Name: "group.apply", Method: http.MethodPost, Path: "/groups/apply", Permission: fleet.GroupWrite, Kind: Act,
 		Summary: "Create, update and delete groups so that they are as described, all or none",
-	}
-	GroupExplain = Op[NameRequest, GroupExplanation]{
+	})
+	GroupExplain = op[NameRequest, GroupExplanation](Operation{
 		Name: "group.explain", Method: http.MethodGet, Path: "/nodes/{name}/groups", Permission: fleet.GroupRead, Kind: Question,
 		Summary: "Say what groups give a node, which group gave what, and why",
-	}
+	})
 )
 
 // groupOperations is the operations of this file, in the order of the reference.

@@ -12,60 +12,60 @@ import (
 // each names its permission. Whoever may not do it on one of the nodes is told
 // which, and nothing starts.
 var (
-	JobPuppet = Op[JobPuppetRequest, JobStarted]{
+	JobPuppet = op[JobPuppetRequest, JobStarted](Operation{
 		Name: "job.puppet", Method: http.MethodPost, Path: "/jobs/puppet", Permission: fleet.PuppetRun, Kind: Act,
 		Summary: "Run Puppet on nodes",
-	}
-	JobTask = Op[JobTaskRequest, JobStarted]{
+	})
+	JobTask = op[JobTaskRequest, JobStarted](Operation{
 		Name: "job.task", Method: http.MethodPost, Path: "/jobs/task", Permission: fleet.TaskRun, Kind: Act,
 		Summary: "Run a task of the deployed code on nodes",
-	}
-	JobCommand = Op[JobCommandRequest, JobStarted]{
+	})
+	JobCommand = op[JobCommandRequest, JobStarted](Operation{
 		Name: "job.command", Method: http.MethodPost, Path: "/jobs/command", Permission: fleet.CommandRun, Kind: Act,
 		Summary: "Run a command on nodes",
-	}
-	JobScript = Op[JobScriptRequest, JobStarted]{
+	})
+	JobScript = op[JobScriptRequest, JobStarted](Operation{
 		Name: "job.script", Method: http.MethodPost, Path: "/jobs/script", Permission: fleet.ScriptRun, Kind: Act,
 		Summary: "Run an uploaded script on nodes",
-	}
-	JobFile = Op[JobFileRequest, JobStarted]{
+	})
+	JobFile = op[JobFileRequest, JobStarted](Operation{
 		Name: "job.file", Method: http.MethodPost, Path: "/jobs/file", Permission: fleet.FileSend, Kind: Act,
 		Summary: "Put uploaded files on nodes",
-	}
-	JobUpload = Upload[JobUploaded]{
+	})
+	JobUpload = upload[JobUploaded](Operation{
 		Name: "job.upload", Method: http.MethodPost, Path: "/job-files",
 		Permission: fleet.FileSend, Kind: Act, Media: "application/octet-stream",
 		Summary: "Store a file for a job; script:run will do, too",
-	}
+	})
 
-	JobList = Op[JobListRequest, List[Job]]{
+	JobList = op[JobListRequest, List[Job]](Operation{
 		Name: "job.list", Method: http.MethodGet, Path: "/jobs", Permission: fleet.JobRead, Kind: Question,
 		Summary: "List jobs, newest first",
-	}
-	JobShow = Op[JobRequest, Job]{
+	})
+	JobShow = op[JobRequest, Job](Operation{
 		Name: "job.show", Method: http.MethodGet, Path: "/jobs/{job}", Permission: fleet.JobRead, Kind: Question,
 		Summary: "Show a job",
-	}
-	JobRuns = Op[JobRunsRequest, List[JobRun]]{
+	})
+	JobRuns = op[JobRunsRequest, List[JobRun]](Operation{
 		Name: "job.runs", Method: http.MethodGet, Path: "/jobs/{job}/runs", Permission: fleet.JobRead, Kind: Question,
 		Summary: "List a job's runs by node",
-	}
-	JobOutput = Op[JobOutputRequest, List[JobLine]]{
+	})
+	JobOutput = op[JobOutputRequest, List[JobLine]](Operation{
 		Name: "job.output", Method: http.MethodGet, Path: "/jobs/{job}/output", Permission: fleet.JobRead, Kind: Question,
 		Summary: "List the lines that a job's runs wrote, by node",
-	}
-	JobEvents = Stream[JobEventsRequest, JobEvent]{
+	})
+	JobEvents = stream[JobEventsRequest, JobEvent](Operation{
 		Name: "job.events", Method: http.MethodGet, Path: "/jobs/{job}/events", Permission: fleet.JobRead, Kind: Question,
 		Summary: "Stream what becomes of a job and its runs, as server-sent events",
-	}
-	JobStop = Op[JobStopRequest, Job]{
+	})
+	JobStop = op[JobStopRequest, Job](Operation{
 		Name: "job.stop", Method: http.MethodPost, Path: "/jobs/{job}/stop", Permission: fleet.JobStop, Kind: Act,
 		Summary: "Begin no more runs of a job; with kill, end those that run",
-	}
-	JobRerun = Op[JobRerunRequest, JobStarted]{
+	})
+	JobRerun = op[JobRerunRequest, JobStarted](Operation{
 		Name: "job.rerun", Method: http.MethodPost, Path: "/jobs/{job}/rerun", Permission: fleet.JobRead, Kind: Act,
 		Summary: "Order a job once more, for all of its nodes or the failed ones; the permission of its kind is needed, too",
-	}
+	})
 )
 
 // jobOperations is the operations of this file, in the order of the reference.

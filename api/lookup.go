@@ -9,10 +9,10 @@ import (
 
 // NodeLookup asks Hiera. The permission is that of who may have code of their own compiled for the node: such code can read
 // all of Hiera's data, too.
-var NodeLookup = Op[NodeLookupRequest, LookedUp]{
+var NodeLookup = op[NodeLookupRequest, LookedUp](Operation{
 	Name: "node.lookup", Method: http.MethodPost, Path: "/nodes/{name}/lookup", Permission: fleet.PreviewCreate, Kind: Question,
 	Summary: "Ask Hiera what it gives for a node, from the server's code, and why",
-}
+})
 
 // NodeLookupRequest is a question to Hiera. It needs the right to read the node's catalog, too.
 type NodeLookupRequest struct {

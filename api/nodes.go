@@ -10,51 +10,51 @@ import (
 
 // Nodes, and what is known of each.
 var (
-	NodeList = Op[NodeListRequest, List[Node]]{
+	NodeList = op[NodeListRequest, List[Node]](Operation{
 		Name: "node.list", Method: http.MethodGet, Path: "/nodes", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "List nodes by name, all or those of a condition, group, environment or status",
-	}
-	NodeSummary = Op[NodeSummaryRequest, NodeCounts]{
+	})
+	NodeSummary = op[NodeSummaryRequest, NodeCounts](Operation{
 		Name: "node.summary", Method: http.MethodGet, Path: "/node-summary", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Count nodes by the state of their last run and by connection, all or those that node.list would list",
-	}
-	NodeWhy = Op[NameRequest, NodeReasons]{
+	})
+	NodeWhy = op[NameRequest, NodeReasons](Operation{
 		Name: "node.why", Method: http.MethodGet, Path: "/nodes/{name}/why", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "Say why a node's last run failed: the first failed resource, what was skipped because of it, and the last run that did not fail",
-	}
-	NodeChart = Op[NodeGraphRequest, ResourceGraph]{
+	})
+	NodeChart = op[NodeGraphRequest, ResourceGraph](Operation{
 		Name: "node.graph", Method: http.MethodGet, Path: "/nodes/{name}/graph", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "Draw what failed in a node's last run and what was skipped because of it, or its whole catalog: boxes, lines, and where they stand",
-	}
-	NodeShow = Op[NameRequest, Node]{
+	})
+	NodeShow = op[NameRequest, Node](Operation{
 		Name: "node.show", Method: http.MethodGet, Path: "/nodes/{name}", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show one node",
-	}
-	NodeFacts = Op[NameRequest, Facts]{
+	})
+	NodeFacts = op[NameRequest, Facts](Operation{
 		Name: "node.facts", Method: http.MethodGet, Path: "/nodes/{name}/facts", Permission: fleet.NodeRead, Kind: Question,
 		Summary: "Show a node's newest facts",
-	}
-	NodeDeactivate = Op[NameRequest, Nothing]{
+	})
+	NodeDeactivate = op[NameRequest, Nothing](Operation{
 		Name: "node.deactivate", Method: http.MethodPost, Path: "/nodes/{name}/deactivate", Permission: fleet.NodePurge, Kind: Act,
 		Summary: "Say that a node is gone: queries leave it out, and it is purged later unless it comes back",
-	}
-	NodePurge = Op[NameRequest, Nothing]{
+	})
+	NodePurge = op[NameRequest, Nothing](Operation{
 		Name: "node.purge", Method: http.MethodDelete, Path: "/nodes/{name}", Permission: fleet.NodePurge, Kind: Act,
 		Summary: "Forget a node: facts, catalog and reports",
-	}
-	NodeCatalog = Op[NameRequest, Catalog]{
+	})
+	NodeCatalog = op[NameRequest, Catalog](Operation{
 		Name: "node.catalog", Method: http.MethodGet, Path: "/nodes/{name}/catalog", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Show a node's newest catalog",
-	}
-	NodeInputs = Op[NameRequest, CatalogInputs]{
+	})
+	NodeInputs = op[NameRequest, CatalogInputs](Operation{
 		Name: "node.inputs", Method: http.MethodGet, Path: "/nodes/{name}/inputs", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Say what a node's newest catalog was made of, and whether it still stands",
-	}
-	CatalogDiff = Op[CatalogDiffRequest, CatalogDifference]{
+	})
+	CatalogDiff = op[CatalogDiffRequest, CatalogDifference](Operation{
 		Name: "catalog.diff", Method: http.MethodPost, Path: "/nodes/{name}/catalog/diff",
 		Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Say how a node's newest catalog differs from another one",
-	}
+	})
 )
 
 // nodeOperations is the operations of this file, in the order of the reference.

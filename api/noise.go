@@ -9,27 +9,27 @@ import (
 
 // Noise: rules that hide changes of previews which nobody needs to look at.
 var (
-	NoiseList = Op[Nothing, List[NoiseRule]]{
+	NoiseList = op[Nothing, List[NoiseRule]](Operation{
 		Name: "noise.list", Method: http.MethodGet, Path: "/noise", Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List the noise rules, which hide changes of previews",
-	}
-	NoiseSet = Op[NoiseSetRequest, NoiseRule]{
+	})
+	NoiseSet = op[NoiseSetRequest, NoiseRule](Operation{
 		Name: "noise.set", Method: http.MethodPut, Path: "/noise/{rule}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Make a noise rule, or its next version",
-	}
-	NoiseRemove = Op[NoiseRequest, NoiseRule]{
+	})
+	NoiseRemove = op[NoiseRequest, NoiseRule](Operation{
 		Name: "noise.remove", Method: http.MethodDelete, Path: "/noise/{rule}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Remove a noise rule; its versions stay",
-	}
-	NoiseHistory = Op[NoiseRequest, List[NoiseRule]]{
+	})
+	NoiseHistory = op[NoiseRequest, List[NoiseRule]](Operation{
 		Name: "noise.history", Method: http.MethodGet, Path: "/noise/{rule}/history", Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List every version of a noise rule, newest first",
-	}
-	NoiseSuggest = Op[NoiseSuggestRequest, List[NoiseSuggestion]]{
+	})
+	NoiseSuggest = op[NoiseSuggestRequest, List[NoiseSuggestion]](Operation{
 		Name: "noise.suggest", Method: http.MethodGet, Path: "/environments/{environment}/noise/suggestions",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Suggest noise rules for changes that were acknowledged again and again",
-	}
+	})
 )
 
 // Noise says which changes are hidden: those for which all that is said holds. In patterns * is any text.

@@ -13,16 +13,7 @@ import (
 
 // Op is one thing that the API can do: a Request is sent, a Response comes back. Each is one value in the file of its
 // area; its handler, the client's call, the reference and the OpenAPI document are all made from that value.
-type Op[Request, Response any] struct {
-	Name       string // "thing.act", the name in permissions, logs and docs
-	Method     string
-	Path       string // below Prefix; {name} is a path field of the request
-	Permission fleet.Permission
-	Kind       Kind
-	Summary    string
-	MaxBody    int64  // the largest JSON body, in bytes; 0: the one that all have
-	Media      string // of an Upload's body
-}
+type Op[Request, Response any] struct{ said *Operation }
 
 // Stream is an operation that is answered by server-sent events, each with an Event as its data.
 type Stream[Request, Event any] Op[Request, Event]
@@ -44,36 +35,42 @@ type Nothing struct{}
 
 // Operation is what is said of an operation, whatever its types are.
 type Operation struct {
-	Name       string
+	Name       string // "thing.act", the name in permissions, logs and docs
 	Method     string
-	Path       string
+	Path       string // below Prefix; {name} is a path field of the request
 	Permission fleet.Permission
 	Kind       Kind
 	Summary    string
+	MaxBody    int64        // the largest JSON body, in bytes; 0: the one that all have
+	Media      string       // of a body that is a stream of bytes; empty: it is JSON, or there is none
 	Request    reflect.Type // nil: there is none
 	Response   reflect.Type // nil: 204 No Content
 	Streams    bool         // the answer is server-sent events, with a Response each
-	Media      string       // of a body that is a stream of bytes; empty: it is JSON, or there is none
-	maxBody    int64
+}
+
+// op is the operation of which so much is said.
+func op[Request, Response any](said Operation) Op[Request, Response] {
+	said.Request, said.Response = typeOf[Request](), typeOf[Response]()
+	return Op[Request, Response]{&said}
+}
+
+func stream[Request, Event any](said Operation) Stream[Request, Event] {
+	said.Streams = true
+	return Stream[Request, Event](op[Request, Event](said))
+}
+
+func upload[Response any](said Operation) Upload[Response] {
+	return Upload[Response](op[Nothing, Response](said))
 }
 
 // Operation describes op.
-func (op Op[Request, Response]) Operation() Operation {
-	return Operation{
-		Name: op.Name, Method: op.Method, Path: op.Path, Permission: op.Permission, Kind: op.Kind, Summary: op.Summary,
-		Request: typeOf[Request](), Response: typeOf[Response](), Media: op.Media, maxBody: op.MaxBody,
-	}
-}
+func (op Op[Request, Response]) Operation() Operation { return *op.said }
 
 // Operation describes op.
-func (op Stream[Request, Event]) Operation() Operation {
-	described := Op[Request, Event](op).Operation()
-	described.Streams = true
-	return described
-}
+func (op Stream[Request, Event]) Operation() Operation { return *op.said }
 
 // Operation describes op.
-func (op Upload[Response]) Operation() Operation { return Op[Nothing, Response](op).Operation() }
+func (op Upload[Response]) Operation() Operation { return *op.said }
 
 // typeOf is nil for Nothing.
 func typeOf[T any]() reflect.Type {
@@ -91,8 +88,8 @@ func (op Operation) BodyLimit() int64 {
 	switch {
 	case op.Uploads():
 		return MaxUpload
-	case op.maxBody > 0:
-		return op.maxBody
+	case op.MaxBody > 0:
+		return op.MaxBody
 	case hasBody(op.Request):
 		return MaxBody
 	}
@@ -101,27 +98,42 @@ func (op Operation) BodyLimit() int64 {
 
 // Call performs op on the server of c.
 func (op Op[Request, Response]) Call(ctx context.Context, c *Client, request Request) (response Response, err error) {
-	answer, err := c.perform(ctx, op.Operation(), request)
-	if err != nil {
-		return response, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	return response, c.decode(op.Name, answer, &response)
+	err = c.call(ctx, op.said, request, &response)
+	return response, err
 }
 
 // Send performs op on the server of c with what body gives.
 func (op Upload[Response]) Send(ctx context.Context, c *Client, body io.Reader) (response Response, err error) {
-	answer, err := c.open(ctx, op.Operation(), Nothing{}, body, op.Media)
-	if err != nil {
-		return response, err
+	answer, err := c.open(ctx, *op.said, Nothing{}, body, op.said.Media)
+	if err == nil {
+		err = c.take(op.said.Name, answer, &response)
 	}
+	return response, err
+}
+
+// call performs op, and puts its answer into response.
+func (c *Client) call(ctx context.Context, op *Operation, request, response any) error {
+	answer, err := c.perform(ctx, *op, request)
+	if err != nil {
+		return err
+	}
+	return c.take(op.Name, answer, response)
+}
+
+// take puts an answer into response.
+func (c *Client) take(op string, answer *http.Response, response any) error {
 	defer func() { _ = answer.Body.Close() }()
-	return response, c.decode(op.Name, answer, &response)
+	return c.decode(op, answer, response)
 }
 
 // open begins the stream; the caller closes the answer's body.
 func (op Stream[Request, Event]) open(ctx context.Context, c *Client, request Request) (*http.Response, error) {
-	answer, err := c.perform(ctx, op.Operation(), request)
+	return c.follow(ctx, op.said, request)
+}
+
+// follow begins a stream of events.
+func (c *Client) follow(ctx context.Context, op *Operation, request any) (*http.Response, error) {
+	answer, err := c.perform(ctx, *op, request)
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // Description is the operation that describes all of them.
-var Description = Op[Nothing, json.RawMessage]{
+var Description = op[Nothing, json.RawMessage](Operation{
 	Name: "api.describe", Method: http.MethodGet, Path: "/openapi.json", Permission: fleet.Self, Kind: Question,
 	Summary: "Describe the operations as an OpenAPI 3.1 document",
-}
+})
 
 // descriptionOperations is the operations of this file.
 func descriptionOperations() []Operation { return listed(Description) }

@@ -7,10 +7,10 @@ import (
 )
 
 // NodePing asks agents whether they answer. What else may be asked of nodes is with their jobs.
-var NodePing = Op[NodePingRequest, List[Pong]]{
+var NodePing = op[NodePingRequest, List[Pong]](Operation{
 	Name: "node.ping", Method: http.MethodPost, Path: "/ping", Permission: fleet.NodeRead, Kind: Question,
 	Summary: "Ask the agents of nodes whether they answer, and how fast",
-}
+})
 
 // NodePingRequest says whom to ask.
 type NodePingRequest struct {

@@ -9,49 +9,49 @@ import (
 
 // Policies: what may be released, what needs an approval, and when nothing begins.
 var (
-	PolicyList = Op[Nothing, List[Policy]]{
+	PolicyList = op[Nothing, List[Policy]](Operation{
 		Name: "policy.list", Method: http.MethodGet, Path: "/policies", Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "List the policies by name",
-	}
-	PolicyShow = Op[PolicyNameRequest, Policy]{
+	})
+	PolicyShow = op[PolicyNameRequest, Policy](Operation{
 		Name: "policy.show", Method: http.MethodGet, Path: "/policies/{policy}", Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "Show one policy",
-	}
-	PolicySet = Op[PolicySetRequest, Policy]{
+	})
+	PolicySet = op[PolicySetRequest, Policy](Operation{
 		Name: "policy.set", Method: http.MethodPut, Path: "/policies/{policy}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Make a policy, or its next version",
-	}
-	PolicyRemove = Op[PolicyNameRequest, Policy]{
+	})
+	PolicyRemove = op[PolicyNameRequest, Policy](Operation{
 		Name: "policy.remove", Method: http.MethodDelete, Path: "/policies/{policy}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Remove a policy; its versions stay",
-	}
-	PolicyHistory = Op[PolicyNameRequest, List[Policy]]{
+	})
+	PolicyHistory = op[PolicyNameRequest, List[Policy]](Operation{
 		Name: "policy.history", Method: http.MethodGet, Path: "/policies/{policy}/history",
 		Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "List every version of a policy, newest first",
-	}
-	PolicyTest = Op[PolicyTestRequest, PolicyVerdict]{
+	})
+	PolicyTest = op[PolicyTestRequest, PolicyVerdict](Operation{
 		Name: "policy.test", Method: http.MethodPost, Path: "/previews/{preview}/policies",
 		Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "Say what policies and freezes say of a preview: all of them, one, or one that is not set",
-	}
-	FreezeList = Op[Nothing, List[Freeze]]{
+	})
+	FreezeList = op[Nothing, List[Freeze]](Operation{
 		Name: "freeze.list", Method: http.MethodGet, Path: "/freezes", Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "List the freezes by name, and which hold now",
-	}
-	FreezeSet = Op[FreezeSetRequest, Freeze]{
+	})
+	FreezeSet = op[FreezeSetRequest, Freeze](Operation{
 		Name: "freeze.set", Method: http.MethodPut, Path: "/freezes/{freeze}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Make a freeze, or its next version",
-	}
-	FreezeRemove = Op[FreezeNameRequest, Freeze]{
+	})
+	FreezeRemove = op[FreezeNameRequest, Freeze](Operation{
 		Name: "freeze.remove", Method: http.MethodDelete, Path: "/freezes/{freeze}", Permission: fleet.PolicyWrite, Kind: Act,
 		Summary: "Remove a freeze; its versions stay",
-	}
-	FreezeHistory = Op[FreezeNameRequest, List[Freeze]]{
+	})
+	FreezeHistory = op[FreezeNameRequest, List[Freeze]](Operation{
 		Name: "freeze.history", Method: http.MethodGet, Path: "/freezes/{freeze}/history",
 		Permission: fleet.PolicyRead, Kind: Question,
 		Summary: "List every version of a freeze, newest first",
-	}
+	})
 )
 
 // policyOperations is the operations of this file, in the order of the reference.

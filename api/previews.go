@@ -10,49 +10,49 @@ import (
 
 // Previews: a version compiled for a set of nodes beside what they have, and what it would change.
 var (
-	PreviewCreate = Op[PreviewCreateRequest, Preview]{
+	PreviewCreate = op[PreviewCreateRequest, Preview](Operation{
 		Name: "preview.create", Method: http.MethodPost, Path: "/environments/{environment}/previews",
 		Permission: fleet.PreviewCreate, Kind: Act,
 		Summary: "Compile a version for nodes and say what it would change; nothing is released",
-	}
-	PreviewList = Op[PreviewListRequest, List[Preview]]{
+	})
+	PreviewList = op[PreviewListRequest, List[Preview]](Operation{
 		Name: "preview.list", Method: http.MethodGet, Path: "/previews", Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List previews, newest first",
-	}
-	PreviewShow = Op[PreviewShowRequest, PreviewReport]{
+	})
+	PreviewShow = op[PreviewShowRequest, PreviewReport](Operation{
 		Name: "preview.show", Method: http.MethodGet, Path: "/previews/{preview}", Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Show a preview and its changes, the largest first; while it compiles, those that are known",
-	}
-	PreviewEvents = Stream[PreviewEventsRequest, PreviewEvent]{
+	})
+	PreviewEvents = stream[PreviewEventsRequest, PreviewEvent](Operation{
 		Name: "preview.events", Method: http.MethodGet, Path: "/previews/{preview}/events",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Stream how far a preview is and the changes that are found, as server-sent events",
-	}
-	PreviewNodes = Op[PreviewNodesRequest, List[PreviewNode]]{
+	})
+	PreviewNodes = op[PreviewNodesRequest, List[PreviewNode]](Operation{
 		Name: "preview.nodes", Method: http.MethodGet, Path: "/previews/{preview}/nodes",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List the nodes of a preview, all or those with a change",
-	}
-	PreviewNodeOf = Op[PreviewNodeRequest, CatalogDifference]{
+	})
+	PreviewNodeOf = op[PreviewNodeRequest, CatalogDifference](Operation{
 		Name: "preview.node", Method: http.MethodGet, Path: "/previews/{preview}/nodes/{name}",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Say all that a preview changes for one node",
-	}
-	PreviewWarnings = Op[PreviewRequest, PreviewWarned]{
+	})
+	PreviewWarnings = op[PreviewRequest, PreviewWarned](Operation{
 		Name: "preview.warnings", Method: http.MethodGet, Path: "/previews/{preview}/warnings",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List what the compiler warns of in a preview's catalogs, what is new first",
-	}
-	PreviewSay = Op[PreviewSayRequest, List[PreviewRemark]]{
+	})
+	PreviewSay = op[PreviewSayRequest, List[PreviewRemark]](Operation{
 		Name: "preview.say", Method: http.MethodPost, Path: "/previews/{preview}/remarks",
 		Permission: fleet.PreviewCreate, Kind: Act,
 		Summary: "Acknowledge changes of a preview, withdraw that, or comment on them",
-	}
-	PreviewCancel = Op[PreviewRequest, Preview]{
+	})
+	PreviewCancel = op[PreviewRequest, Preview](Operation{
 		Name: "preview.cancel", Method: http.MethodPost, Path: "/previews/{preview}/cancel",
 		Permission: fleet.PreviewCreate, Kind: Act,
 		Summary: "Stop working on a preview",
-	}
+	})
 )
 
 // previewOperations is the operations of this file, in the order of the reference.

@@ -10,35 +10,35 @@ import (
 
 // Questions to the inventory.
 var (
-	ResourceVariants = Op[ResourceVariantsRequest, List[ResourceComparison]]{
+	ResourceVariants = op[ResourceVariantsRequest, List[ResourceComparison]](Operation{
 		Name: "resource.variants", Method: http.MethodGet, Path: "/resources/{type}/variants",
 		Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "Say with which parameters nodes have a resource, the one that differs most first",
-	}
-	QueryRun = Op[QueryRequest, QueryAnswer]{
+	})
+	QueryRun = op[QueryRequest, QueryAnswer](Operation{
 		Name: "query.run", Method: http.MethodPost, Path: "/query", Permission: fleet.QueryRun, Kind: Question,
 		Summary: "Ask the inventory a question in PQL or in PuppetDB's AST language",
-	}
-	QueryWords = Op[QueryWordsRequest, QueryWordList]{
+	})
+	QueryWords = op[QueryWordsRequest, QueryWordList](Operation{
 		Name: "query.words", Method: http.MethodGet, Path: "/query-words", Permission: fleet.QueryRun, Kind: Question,
 		Summary: "List what may follow the beginning of a query, or of a condition on nodes",
-	}
-	QueryList = Op[Nothing, List[SavedQuery]]{
+	})
+	QueryList = op[Nothing, List[SavedQuery]](Operation{
 		Name: "query.list", Method: http.MethodGet, Path: "/queries", Permission: fleet.QueryRun, Kind: Question,
 		Summary: "List the saved queries by name: those that are shared, and the caller's own",
-	}
-	QueryShow = Op[SavedQueryRequest, SavedQuery]{
+	})
+	QueryShow = op[SavedQueryRequest, SavedQuery](Operation{
 		Name: "query.show", Method: http.MethodGet, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Question,
 		Summary: "Show a saved query",
-	}
-	QuerySave = Op[QuerySaveRequest, SavedQuery]{
+	})
+	QuerySave = op[QuerySaveRequest, SavedQuery](Operation{
 		Name: "query.save", Method: http.MethodPut, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Act,
 		Summary: "Save a query under a name; only its owner can change it",
-	}
-	QueryRemove = Op[SavedQueryRequest, SavedQuery]{
+	})
+	QueryRemove = op[SavedQueryRequest, SavedQuery](Operation{
 		Name: "query.remove", Method: http.MethodDelete, Path: "/queries/{saved}", Permission: fleet.QueryRun, Kind: Act,
 		Summary: "Remove a saved query of one's own",
-	}
+	})
 )
 
 // queryOperations is the operations of this file, in the order of the reference.

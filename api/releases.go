@@ -9,57 +9,57 @@ import (
 
 // Releases: the catalogs of a preview, handed to nodes in waves, and taken back.
 var (
-	ReleaseCreate = Op[ReleaseCreateRequest, ReleaseReport]{
+	ReleaseCreate = op[ReleaseCreateRequest, ReleaseReport](Operation{
 		Name: "release.create", Method: http.MethodPost, Path: "/releases", Permission: fleet.ReleaseCreate, Kind: Act,
 		Summary: "Release the catalogs of a preview to its nodes, in waves; or only say what that would be",
-	}
-	ReleaseRollback = Op[RollbackRequest, ReleaseReport]{
+	})
+	ReleaseRollback = op[RollbackRequest, ReleaseReport](Operation{
 		Name: "release.rollback", Method: http.MethodPost, Path: "/rollbacks", Permission: fleet.ReleaseCreate, Kind: Act,
 		Summary: "Give nodes catalogs that they had before, in waves; or only say what that would change",
-	}
-	ReleaseList = Op[ReleaseListRequest, List[Release]]{
+	})
+	ReleaseList = op[ReleaseListRequest, List[Release]](Operation{
 		Name: "release.list", Method: http.MethodGet, Path: "/releases", Permission: fleet.ReleaseRead, Kind: Question,
 		Summary: "List releases, newest first",
-	}
-	ReleaseShow = Op[ReleaseShowRequest, ReleaseReport]{
+	})
+	ReleaseShow = op[ReleaseShowRequest, ReleaseReport](Operation{
 		Name: "release.show", Method: http.MethodGet, Path: "/releases/{release}", Permission: fleet.ReleaseRead, Kind: Question,
 		Summary: "Show a release, its waves, what was decided, and who approved",
-	}
-	ReleaseTargets = Op[ReleaseTargetsRequest, List[ReleaseTarget]]{
+	})
+	ReleaseTargets = op[ReleaseTargetsRequest, List[ReleaseTarget]](Operation{
 		Name: "release.targets", Method: http.MethodGet, Path: "/releases/{release}/targets",
 		Permission: fleet.ReleaseRead, Kind: Question,
 		Summary: "List the nodes of a release, how each stands and why",
-	}
-	ReleasePause = Op[ReleaseActRequest, Release]{
+	})
+	ReleasePause = op[ReleaseActRequest, Release](Operation{
 		Name: "release.pause", Method: http.MethodPost, Path: "/releases/{release}/pause",
 		Permission: fleet.ReleaseControl, Kind: Act,
 		Summary: "Let nothing more of a release begin; what runs goes on",
-	}
-	ReleaseResume = Op[ReleaseResumeRequest, Release]{
+	})
+	ReleaseResume = op[ReleaseResumeRequest, Release](Operation{
 		Name: "release.resume", Method: http.MethodPost, Path: "/releases/{release}/resume",
 		Permission: fleet.ReleaseControl, Kind: Act,
 		Summary: "Let a paused release go on, perhaps with a larger budget",
-	}
-	ReleasePromote = Op[ReleaseRequest, Release]{
+	})
+	ReleasePromote = op[ReleaseRequest, Release](Operation{
 		Name: "release.promote", Method: http.MethodPost, Path: "/releases/{release}/promote",
 		Permission: fleet.ReleaseControl, Kind: Act,
 		Summary: "Let the next wave of a release begin",
-	}
-	ReleaseAbort = Op[ReleaseAbortRequest, Release]{
+	})
+	ReleaseAbort = op[ReleaseAbortRequest, Release](Operation{
 		Name: "release.abort", Method: http.MethodPost, Path: "/releases/{release}/abort",
 		Permission: fleet.ReleaseControl, Kind: Act,
 		Summary: "End a release: nothing more begins; with kill, what runs is ended, too",
-	}
-	ReleaseApprove = Op[ReleaseActRequest, Release]{
+	})
+	ReleaseApprove = op[ReleaseActRequest, Release](Operation{
 		Name: "release.approve", Method: http.MethodPost, Path: "/releases/{release}/approve",
 		Permission: fleet.ReleaseApprove, Kind: Act,
 		Summary: "Approve a release: exactly these catalogs, nodes and waves",
-	}
-	ReleaseRefresh = Op[ReleaseRequest, ReleaseRefreshed]{
+	})
+	ReleaseRefresh = op[ReleaseRequest, ReleaseRefreshed](Operation{
 		Name: "release.refresh", Method: http.MethodPost, Path: "/releases/{release}/refresh",
 		Permission: fleet.ReleaseCreate, Kind: Act,
 		Summary: "Preview the nodes of a release that are superseded again; preview:create is needed, too",
-	}
+	})
 )
 
 // releaseOperations is the operations of this file, in the order of the reference.

@@ -10,14 +10,14 @@ import (
 
 // Reports of Puppet runs.
 var (
-	ReportList = Op[ReportListRequest, List[Report]]{
+	ReportList = op[ReportListRequest, List[Report]](Operation{
 		Name: "report.list", Method: http.MethodGet, Path: "/reports", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "List reports, newest first",
-	}
-	ReportShow = Op[ReportRequest, Report]{
+	})
+	ReportShow = op[ReportRequest, Report](Operation{
 		Name: "report.show", Method: http.MethodGet, Path: "/reports/{id}", Permission: fleet.ReportRead, Kind: Question,
 		Summary: "Show one report with its logs and resources",
-	}
+	})
 )
 
 // reportOperations is the operations of this file, in the order of the reference.

@@ -30,7 +30,7 @@ func (c *Client) Rows(ctx context.Context, request QueryRequest, begin func(Quer
 			return ctx.Err()
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return c.foreign(answer, QueryRun.Name, err)
+			return c.foreign(answer, QueryRun.said.Name, err)
 		}
 		return fault.Wrap(fault.Unavailable, err, "the answer of %s broke off; ask again, or for less", c.server.Host)
 	}

@@ -10,22 +10,22 @@ import (
 
 // What a server near its nodes acknowledged, and the database refused for good. These are about the server that answers.
 var (
-	SetAsideList = Op[PageRequest, List[SetAside]]{
+	SetAsideList = op[PageRequest, List[SetAside]](Operation{
 		Name: "set_aside.list", Method: http.MethodGet, Path: "/set-aside", Permission: fleet.ServerDrain, Kind: Question,
 		Summary: "List what this server took from nodes while it was cut off, and the database refused",
-	}
-	SetAsideShow = Op[SetAsideRequest, SetAsideContent]{
+	})
+	SetAsideShow = op[SetAsideRequest, SetAsideContent](Operation{
 		Name: "set_aside.show", Method: http.MethodGet, Path: "/set-aside/{number}", Permission: fleet.ServerDrain, Kind: Question,
 		Summary: "Show one of these with its content",
-	}
-	SetAsideRetry = Op[SetAsideNumbers, SetAsideCount]{
+	})
+	SetAsideRetry = op[SetAsideNumbers, SetAsideCount](Operation{
 		Name: "set_aside.retry", Method: http.MethodPost, Path: "/set-aside/retry", Permission: fleet.ServerDrain, Kind: Act,
 		Summary: "Hand some of these to the database again",
-	}
-	SetAsideDelete = Op[SetAsideNumbers, SetAsideCount]{
+	})
+	SetAsideDelete = op[SetAsideNumbers, SetAsideCount](Operation{
 		Name: "set_aside.delete", Method: http.MethodPost, Path: "/set-aside/delete", Permission: fleet.ServerDrain, Kind: Act,
 		Summary: "Delete some of these",
-	}
+	})
 )
 
 func setAsideOperations() []Operation {

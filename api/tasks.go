@@ -9,16 +9,16 @@ import (
 
 // Tasks of the deployed code.
 var (
-	TaskList = Op[EnvironmentRequest, List[Task]]{
+	TaskList = op[EnvironmentRequest, List[Task]](Operation{
 		Name: "task.list", Method: http.MethodGet, Path: "/environments/{environment}/tasks",
 		Permission: fleet.TaskRead, Kind: Question,
 		Summary: "List the tasks of an environment's current version",
-	}
-	TaskShow = Op[TaskRequest, Task]{
+	})
+	TaskShow = op[TaskRequest, Task](Operation{
 		Name: "task.show", Method: http.MethodGet, Path: "/environments/{environment}/tasks/{task}",
 		Permission: fleet.TaskRead, Kind: Question,
 		Summary: "Show a task: its parameters and files",
-	}
+	})
 )
 
 // taskOperations is the operations of this file, in the order of the reference.

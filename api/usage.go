@@ -8,10 +8,10 @@ import (
 )
 
 // ServerUsage is what the data takes.
-var ServerUsage = Op[Nothing, Usage]{
+var ServerUsage = op[Nothing, Usage](Operation{
 	Name: "server.usage", Method: http.MethodGet, Path: "/usage", Permission: fleet.MetricsRead, Kind: Question,
 	Summary: "Say what the server's data takes, how fast it grows, and until when the disk lasts",
-}
+})
 
 // usageOperations is the operations of this file.
 func usageOperations() []Operation { return listed(ServerUsage) }

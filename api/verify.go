@@ -9,19 +9,19 @@ import (
 
 // Catalogs compared with what plain Puppet gives.
 var (
-	CompileVerify = Op[CompileVerifyRequest, Verification]{
+	CompileVerify = op[CompileVerifyRequest, Verification](Operation{
 		Name: "compile.verify", Method: http.MethodPost, Path: "/compile/verify", Permission: fleet.CompileRun, Kind: Act,
 		Summary: "Have plain Puppet compile a node's catalog in a process of its own, and compare",
-	}
-	CompileSample = Op[CompileSampleRequest, List[string]]{
+	})
+	CompileSample = op[CompileSampleRequest, List[string]](Operation{
 		Name: "compile.sample", Method: http.MethodGet, Path: "/compile/sample", Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "List nodes of an environment that stand for the sets of classes which most nodes have",
-	}
-	CompileVerified = Op[CompileVerifiedRequest, List[Verification]]{
+	})
+	CompileVerified = op[CompileVerifiedRequest, List[Verification]](Operation{
 		Name: "compile.verified", Method: http.MethodGet, Path: "/compile/verifications",
 		Permission: fleet.CatalogRead, Kind: Question,
 		Summary: "List catalogs that were compared with what plain Puppet gives, the latest first",
-	}
+	})
 )
 
 // CompileVerifyRequest names the node whose catalog is verified. It takes what a compile takes, or longer: one is verified at a time.

@@ -14,10 +14,10 @@ import (
 var version, commit, date string
 
 // VersionShow says which program the server is.
-var VersionShow = Op[Nothing, Build]{
+var VersionShow = op[Nothing, Build](Operation{
 	Name: "version.show", Method: http.MethodGet, Path: "/version", Permission: fleet.Self, Kind: Question,
 	Summary: "Say which version of Tutti the server is",
-}
+})
 
 func versionOperations() []Operation { return listed(VersionShow) }
 

@@ -37,12 +37,12 @@ func (h *orders) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(any
 	ctx := r.Context()
 	old, err := h.jobs.job(ctx, fleet.JobRead, request.Job)
 	if err != nil {
-		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
+		h.recorder.refuse(ctx, api.JobRerun.Operation().Name, request.Job, err)
 		return nil, err
 	}
 	permission := target.Permissions()[old.Spec.Kind]
 	if err := h.gate.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission)); err != nil {
-		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
+		h.recorder.refuse(ctx, api.JobRerun.Operation().Name, request.Job, err)
 		return nil, err
 	}
 	spec, err := h.specAgain(ctx, old, request)

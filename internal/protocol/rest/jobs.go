@@ -100,7 +100,7 @@ func ordering[Request any](
 		if err := h.roster.checkNodes(ctx, s.Targets.Nodes); err != nil {
 			return nil, err
 		}
-		d := submission{orders: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
+		d := submission{orders: h, permission: op.Operation().Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
 		return d.enter(ctx, s, func(s job.Spec) (job.Job, error) { return h.orders.Create(ctx, fleet.ActorFrom(ctx), s) })
 	})
 }

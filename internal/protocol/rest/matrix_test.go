@@ -126,10 +126,10 @@ func (b bench) pastJob(t *testing.T, caller who, own bool) string {
 // body is one that is refused as invalid where it can be: an allowed call may fail,
 // but not with 401 or 403.
 func body(op api.Operation) []byte {
-	if op.Name == api.SessionOpen.Name {
+	if op.Name == api.SessionOpen.Operation().Name {
 		return []byte(`{"seconds":-1}`)
 	}
-	if op.Name == api.ActionAsk.Name {
+	if op.Name == api.ActionAsk.Operation().Name {
 		return []byte(`{"targets":{"nodes":["web-1"]}}`)
 	}
 	return []byte(`{}`)
@@ -160,12 +160,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 					path = strings.Replace(path, "{job}", b.pastJob(t, caller, own), 1)
 				}
 				some := b.somePreview
-				if op.Name == api.PreviewEvents.Name {
+				if op.Name == api.PreviewEvents.Operation().Name {
 					some = b.pastPreview // a stream of one that compiles would not end
 				}
 				path = strings.Replace(path, "{preview}", some(t, own), 1)
 				path = strings.Replace(path, "{release}", b.someRelease(t, own), 1)
-				if op.Name == api.EventStream.Name {
+				if op.Name == api.EventStream.Operation().Name {
 					path += "?after=never" // refused when it is allowed: it would not end
 				}
 				if w := b.call(caller, op.Method, path, body(op)); w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized {

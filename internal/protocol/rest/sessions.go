@@ -35,7 +35,7 @@ func (h *sessions) bindings() []binding {
 
 // login counts a try before it reads who tries.
 func (h *sessions) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
-	if err := h.logins.Knock(r.Context(), h.recorder.entry(r.Context(), api.SessionOpen.Name, "")); err != nil {
+	if err := h.logins.Knock(r.Context(), h.recorder.entry(r.Context(), api.SessionOpen.Operation().Name, "")); err != nil {
 		return nil, err
 	}
 	return typed(h.openSession)(w, r, begin)
@@ -47,7 +47,7 @@ func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (a
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
-	issued, err := h.logins.Open(ctx, h.recorder.entry(ctx, api.SessionOpen.Name, request.Name), rbac.Attempt{
+	issued, err := h.logins.Open(ctx, h.recorder.entry(ctx, api.SessionOpen.Operation().Name, request.Name), rbac.Attempt{
 		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles, Label: request.Label, Code: request.Code,
 	})
 	if err != nil {
