@@ -28,7 +28,7 @@ type Modules interface {
 
 // Asker asks an action of nodes; *call.Caller does.
 type Asker interface {
-	Ask(ctx context.Context, q call.Question, tell func(action.Answer))
+	Ask(ctx context.Context, q call.Question, tell func([]action.Answer))
 }
 
 // Narrower judges nodes by filters: what the inventory knows first; what only nodes know is asked of those that may still fit.
@@ -215,7 +215,11 @@ func (n Narrower) askData(ctx context.Context, queries []filter.Query, nodes []f
 			return err
 		}
 		question := call.Question{Module: dataModule, Action: dataAction, Input: input, Caller: call.By(fleet.ActorFrom(ctx)), Nodes: asked, Timeout: dataTime}
-		n.Asker.Ask(ctx, question, func(a action.Answer) { at[a.Node].Data[query] = dataOf(a) })
+		n.Asker.Ask(ctx, question, func(answers []action.Answer) {
+			for _, a := range answers {
+				at[a.Node].Data[query] = dataOf(a)
+			}
+		})
 	}
 	return ctx.Err()
 }

@@ -46,16 +46,16 @@ func (small) Installed(context.Context, []fleet.Certname) (map[fleet.Certname]ma
 // asker answers data functions: on a, ntp is stopped; b cannot; c is silent.
 type asker struct{ small }
 
-func (s asker) Ask(_ context.Context, q call.Question, tell func(action.Answer)) {
+func (s asker) Ask(_ context.Context, q call.Question, tell func([]action.Answer)) {
 	*s.asked = append(*s.asked, fmt.Sprintf("%s %s %s by %s of %v", q.Module, q.Action, q.Input, q.Caller, q.Nodes))
 	for _, node := range q.Nodes {
 		switch node {
 		case "a":
-			tell(action.Answer{Node: node, Data: jsontext.Value(`{"status":"stopped"}`)})
+			tell([]action.Answer{{Node: node, Data: jsontext.Value(`{"status":"stopped"}`)}})
 		case "b":
-			tell(action.Answer{Node: node, Code: action.Aborted, Message: "no systemd"})
+			tell([]action.Answer{{Node: node, Code: action.Aborted, Message: "no systemd"}})
 		default:
-			tell(action.Answer{Node: node, Code: action.Silent, Message: "no answer in time"})
+			tell([]action.Answer{{Node: node, Code: action.Silent, Message: "no answer in time"}})
 		}
 	}
 }

@@ -55,8 +55,9 @@ func New(sender Sender, newID func() string) *Caller {
 	return &Caller{sender: sender, newID: newID, budget: semaphore.NewWeighted(AnswerBytes), calls: map[string]*round{}}
 }
 
-// Ask asks, and tells the answer of each node as it comes. It returns when all are told, which is soon after ctx is done.
-func (c *Caller) Ask(ctx context.Context, q Question, tell func(action.Answer)) {
+// Ask asks, and tells the answer of each node soon after it comes, together with others that came meanwhile. It returns when all are told, which
+// is soon after ctx is done.
+func (c *Caller) Ask(ctx context.Context, q Question, tell func([]action.Answer)) {
 	batch := q.Batch
 	if batch <= 0 {
 		batch = len(q.Nodes)
@@ -84,14 +85,16 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func tellAll(nodes []fleet.Certname, code action.Code, why string, tell func(action.Answer)) {
-	for _, node := range nodes {
-		tell(action.Answer{Node: node, Code: code, Message: why})
+func tellAll(nodes []fleet.Certname, code action.Code, why string, tell func([]action.Answer)) {
+	answers := make([]action.Answer, len(nodes))
+	for i, node := range nodes {
+		answers[i] = action.Answer{Node: node, Code: code, Message: why}
 	}
+	tell(answers)
 }
 
 // ask asks one batch, and waits for it.
-func (c *Caller) ask(ctx context.Context, q Question, nodes []fleet.Certname, tell func(action.Answer)) {
+func (c *Caller) ask(ctx context.Context, q Question, nodes []fleet.Certname, tell func([]action.Answer)) {
 	limited, cancel := context.WithTimeout(ctx, q.Timeout)
 	r := newRound(limited, pxp.Request{Transaction: prefix + c.newID(), Module: q.Module, Action: q.Action, Params: q.Input, Caller: q.Caller}, nodes)
 	c.open(r)
@@ -100,24 +103,43 @@ func (c *Caller) ask(ctx context.Context, q Question, nodes []fleet.Certname, te
 		c.close(r)
 	}()
 	go r.send(limited, c.sender)
-	for range nodes {
+	for left := len(nodes); left > 0; {
 		select {
 		case a := <-r.answers:
-			c.hand(a, tell)
-		case <-limited.Done():
-			for _, a := range r.end(ctx.Err() == nil) {
-				c.hand(a, tell)
+			came := r.with(a)
+			c.hand(came, tell)
+			if left -= len(came); left > few {
+				pause(limited, gathers)
 			}
+		case <-limited.Done():
+			c.hand(r.end(ctx.Err() == nil), tell)
 			return
 		}
 	}
 }
 
-// hand hands over an answer and frees the room that it took.
-func (c *Caller) hand(a kept, tell func(action.Answer)) {
-	tell(a.Answer)
-	if a.bytes > 0 {
-		c.budget.Release(a.bytes)
+// What is told together while more than a few have not answered: answers that came within so long, up to about so many bytes. To tell
+// each of thousands alone costs more than to take it.
+const (
+	few      = 16
+	gathers  = 2 * time.Millisecond
+	together = 256 << 10
+)
+
+// hand hands over answers, and frees the room that they took.
+func (c *Caller) hand(all []kept, tell func([]action.Answer)) {
+	for len(all) > 0 {
+		var answers []action.Answer
+		var bytes int64
+		for len(answers) < len(all) && bytes < together {
+			next := all[len(answers)]
+			answers, bytes = append(answers, next.Answer), bytes+next.bytes
+		}
+		all = all[len(answers):]
+		tell(answers)
+		if bytes > 0 {
+			c.budget.Release(bytes)
+		}
 	}
 }
 

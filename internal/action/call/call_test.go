@@ -73,7 +73,7 @@ func (n *nodes) ask(ctx context.Context, q call.Question) (answers []action.Answ
 		}
 		slices.Sort(q.Nodes)
 	}
-	n.caller.Ask(ctx, q, func(a action.Answer) { answers = append(answers, a) })
+	n.caller.Ask(ctx, q, func(some []action.Answer) { answers = append(answers, some...) })
 	slices.SortFunc(answers, func(a, b action.Answer) int { return strings.Compare(string(a.Node), string(b.Node)) })
 	return answers
 }
@@ -241,14 +241,16 @@ func TestAnswersTakeBoundedRoom(t *testing.T) {
 		largest, now := 0, 0
 		n.act["e"] = says(0, call.Reply{Results: jsontext.Value(strings.Repeat("1", call.AnswerBytes+1))})
 		var tooLarge action.Answer
-		n.caller.Ask(t.Context(), call.Question{Nodes: []fleet.Certname{"a", "b", "c", "d", "e"}, Timeout: time.Minute}, func(a action.Answer) {
-			now += len(a.Data)
+		n.caller.Ask(t.Context(), call.Question{Nodes: []fleet.Certname{"a", "b", "c", "d", "e"}, Timeout: time.Minute}, func(some []action.Answer) {
+			for _, a := range some {
+				now += len(a.Data)
+				if a.Node == "e" {
+					tooLarge = a
+				}
+			}
 			largest = max(largest, now)
 			<-time.After(time.Second) // a slow reader
-			now -= len(a.Data)
-			if a.Node == "e" {
-				tooLarge = a
-			}
+			now = 0
 		})
 		if tooLarge.Code != action.Other || tooLarge.Message != "its answer is too large" {
 			t.Errorf("e: %v", tooLarge.Message)
@@ -257,6 +259,35 @@ func TestAnswersTakeBoundedRoom(t *testing.T) {
 			t.Errorf("%d bytes at a time", largest)
 		}
 	})
+}
+
+// Answers that come at the same time are told together, without one of them waiting for long; what is told together is bounded.
+func TestAnswersAreToldTogether(t *testing.T) {
+	t.Parallel()
+	const large = 100 << 10
+	for text, most := range map[string]int{`"on"`: 5, `"` + strings.Repeat("x", large-2) + `"`: 100} {
+		synctest.Test(t, func(t *testing.T) {
+			acts, q := map[fleet.Certname]act{}, call.Question{Timeout: time.Minute}
+			for i := range 200 {
+				node := fleet.Certname(fmt.Sprintf("n%03d", i))
+				acts[node], q.Nodes = says(time.Second, call.Reply{Results: jsontext.Value(text)}), append(q.Nodes, node)
+			}
+			began, times, told := time.Now(), 0, map[fleet.Certname]bool{}
+			newNodes(acts).caller.Ask(t.Context(), q, func(some []action.Answer) {
+				bytes := 0
+				for _, a := range some {
+					told[a.Node] = true
+					bytes += len(a.Data)
+				}
+				if times++; bytes > 4*large {
+					t.Errorf("%d bytes are told together", bytes)
+				}
+			})
+			if took := time.Since(began); len(told) != 200 || times > most || took > time.Second+10*time.Millisecond {
+				t.Errorf("%d nodes were told in %d parts, after %s", len(told), times, took)
+			}
+		})
+	}
 }
 
 // TestEachNodeIsToldOnce draws calls with nodes that answer, are mute, leave, come back and answer twice, at random times.

@@ -103,6 +103,15 @@ func (r *round) asking(node fleet.Certname) bool {
 	return true
 }
 
+// with is an answer and those that wait behind it.
+func (r *round) with(first kept) []kept {
+	all := []kept{first}
+	for len(r.answers) > 0 {
+		all = append(all, <-r.answers) // nobody else takes answers out
+	}
+	return all
+}
+
 func (r *round) waitsFor(node fleet.Certname) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

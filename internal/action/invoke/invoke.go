@@ -39,7 +39,7 @@ type Gate interface {
 
 // Asker asks an action of nodes; *call.Caller does.
 type Asker interface {
-	Ask(ctx context.Context, q call.Question, tell func(action.Answer))
+	Ask(ctx context.Context, q call.Question, tell func([]action.Answer))
 }
 
 // Recorder writes down calls that have ended; history.Keeper does.
@@ -254,15 +254,17 @@ func (s Service) described(ctx context.Context, node fleet.Certname, module stri
 }
 
 // Ask makes a call, and records it when it has ended. Each node that is meant is told once. When ctx is done, who asked has left.
-func (s Service) Ask(ctx context.Context, c Call, tell func(action.Answer)) {
+func (s Service) Ask(ctx context.Context, c Call, tell func([]action.Answer)) {
 	record := c.record
 	record.Nodes, record.Counts, record.Began = len(c.Nodes), map[action.Code]int{}, s.Now()
-	counted := func(a action.Answer) {
-		record.Counts[a.Code]++
-		tell(a)
+	counted := func(answers []action.Answer) {
+		for _, a := range answers {
+			record.Counts[a.Code]++
+		}
+		tell(answers)
 	}
-	for _, a := range c.told {
-		counted(a)
+	if len(c.told) > 0 {
+		counted(c.told)
 	}
 	s.Asker.Ask(ctx, c.question, counted)
 	record.Ended, record.Left = s.Now(), ctx.Err() != nil

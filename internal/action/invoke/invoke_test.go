@@ -92,10 +92,10 @@ func (s shop) RefusedTo(_ context.Context, _ fleet.Actor, p fleet.Permission, sp
 	return refused, nil
 }
 
-func (s shop) Ask(_ context.Context, q call.Question, tell func(action.Answer)) {
+func (s shop) Ask(_ context.Context, q call.Question, tell func([]action.Answer)) {
 	*s.asked = q
 	for _, node := range q.Nodes {
-		tell(action.Answer{Node: node})
+		tell([]action.Answer{{Node: node}})
 	}
 }
 
@@ -114,11 +114,13 @@ func TestAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := map[fleet.Certname]string{}
-	service.Ask(ctx, c, func(a action.Answer) {
-		if told[a.Node] != "" {
-			t.Errorf("%s is told twice", a.Node)
+	service.Ask(ctx, c, func(answers []action.Answer) {
+		for _, a := range answers {
+			if told[a.Node] != "" {
+				t.Errorf("%s is told twice", a.Node)
+			}
+			told[a.Node] = fmt.Sprint(a.Code, ": ", a.Message)
 		}
-		told[a.Node] = fmt.Sprint(a.Code, ": ", a.Message)
 	})
 	want := map[fleet.Certname]string{
 		"new": "ok: ", "bare": "unknown action: it does not have the module lamp", "mine": "denied: it is not yours",
@@ -144,7 +146,7 @@ func TestAsk(t *testing.T) {
 	}
 	left, leave := context.WithCancel(ctx)
 	leave()
-	service.Ask(left, c, func(action.Answer) {})
+	service.Ask(left, c, func([]action.Answer) {})
 	if len(kept) != 2 || !kept[1].Left || kept[1].Nodes != 5 {
 		t.Errorf("of somebody who left: %+v", kept)
 	}

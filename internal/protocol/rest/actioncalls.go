@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -22,7 +23,7 @@ type Invoker interface {
 	Order(ctx context.Context, r invoke.Request) (job.ActionSpec, error)
 	// Prepare checks a call of an action that only reads; Ask makes it.
 	Prepare(ctx context.Context, r invoke.Request) (invoke.Call, error)
-	Ask(ctx context.Context, c invoke.Call, tell func(action.Answer))
+	Ask(ctx context.Context, c invoke.Call, tell func([]action.Answer))
 }
 
 // Judges judges nodes by filters; target.Resolver does.
@@ -87,15 +88,19 @@ func (s *callStream) run(ctx context.Context, invoker Invoker, module string, c 
 	if err != nil {
 		return err
 	}
-	if err := s.event(api.ActionEvent{Asked: &api.ActionAsked{Module: module, Nodes: len(c.Nodes), Action: described}}); err != nil {
+	if err := s.events(api.ActionEvent{Asked: &api.ActionAsked{Module: module, Nodes: len(c.Nodes), Action: described}}); err != nil {
 		return err
 	}
 	var failed error
-	invoker.Ask(ctx, c, func(a action.Answer) {
+	invoker.Ask(ctx, c, func(answers []action.Answer) {
 		if failed != nil {
 			return
 		}
-		if failed = s.event(api.ActionEvent{Answer: new(answerView(a))}); failed != nil {
+		events := make([]api.ActionEvent, len(answers))
+		for i, a := range answers {
+			events[i].Answer = new(answerView(a))
+		}
+		if failed = s.events(events...); failed != nil {
 			stop() // nobody hears the others
 		}
 	})
@@ -105,12 +110,19 @@ func (s *callStream) run(ctx context.Context, invoker Invoker, module string, c 
 	return s.send("event: " + api.StreamEnded + "\ndata: {}\n\n")
 }
 
-func (s *callStream) event(e api.ActionEvent) error {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return err
+// events sends some together.
+func (s *callStream) events(all ...api.ActionEvent) error {
+	var text strings.Builder
+	for _, e := range all {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		text.WriteString("event: " + api.StreamChanged + "\ndata: ")
+		text.Write(data)
+		text.WriteString("\n\n")
 	}
-	err = s.send("event: " + api.StreamChanged + "\ndata: " + string(data) + "\n\n")
+	err := s.send(text.String())
 	_ = s.control.SetWriteDeadline(time.Time{}) // the next answer may take longer than a piece may take to be written
 	return err
 }

@@ -16,7 +16,7 @@ import (
 // Asker asks actions of agents.
 type Asker interface {
 	// Ask tells the answer of each node as it comes, and returns when all are told; see call.Caller.
-	Ask(ctx context.Context, q call.Question, tell func(action.Answer))
+	Ask(ctx context.Context, q call.Question, tell func([]action.Answer))
 	// Connected is the nodes whose agents are connected, sorted, each once.
 	Connected() []fleet.Certname
 }
@@ -56,9 +56,11 @@ func (h *pings) ping(ctx context.Context, request api.NodePingRequest) (list api
 	}
 	took := map[fleet.Certname]float64{}
 	question := call.Question{Module: pxp.Ping, Action: pxp.Ping, Nodes: meant, Timeout: time.Duration(request.Timeout) * time.Millisecond}
-	h.asker.Ask(ctx, question, func(a action.Answer) {
-		if a.Code.Answered() { // one that says no is there
-			took[a.Node] = a.Millis
+	h.asker.Ask(ctx, question, func(answers []action.Answer) {
+		for _, a := range answers {
+			if a.Code.Answered() { // one that says no is there
+				took[a.Node] = a.Millis
+			}
 		}
 	})
 	list.Items = make([]api.Pong, len(meant))

@@ -22,13 +22,13 @@ import (
 func (present) Connected() []fleet.Certname { return []fleet.Certname{"old-1", "web-1"} }
 
 // Ask implements rest.Asker: only web-1 answers.
-func (present) Ask(_ context.Context, q call.Question, tell func(action.Answer)) {
+func (present) Ask(_ context.Context, q call.Question, tell func([]action.Answer)) {
 	for _, node := range q.Nodes {
 		if node == "web-1" {
-			tell(action.Answer{Node: node, Millis: 1.5})
+			tell([]action.Answer{{Node: node, Millis: 1.5}})
 			continue
 		}
-		tell(action.Answer{Node: node, Code: action.Silent})
+		tell([]action.Answer{{Node: node, Code: action.Silent}})
 	}
 	if q.Timeout <= 0 || q.Timeout > 2*time.Minute {
 		panic("nobody waits for ever")
