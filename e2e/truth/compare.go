@@ -41,6 +41,12 @@ func SameError(plain, ours string) bool {
 	return bytes.Equal(withoutChance([]byte(plain)), withoutChance([]byte(ours)))
 }
 
+// LeftToTheAgent says whether plain Puppet failed for a file's source, which it looks for while it makes a static catalog. Tutti makes the catalog,
+// and the agent judges the source, as with a catalog that is not static: docs/compiler-differences.md has both.
+func LeftToTheAgent(message string) bool {
+	return strings.HasPrefix(message, "Could not understand URL puppet:") || strings.HasPrefix(message, "Could not get metadata for ")
+}
+
 // Difference tells how a catalog differs from the one that plain Puppet gave: the
 // resources, their parameters, tags and places, and the edges, all in order. Empty: they
 // are equal, but for what belongs to one compilation only.

@@ -263,9 +263,11 @@ func TestInlineRefuses(t *testing.T) {
 func TestInlineLeavesMissingSourcesToTheAgent(t *testing.T) {
 	t.Parallel()
 	_, tree := sampleEnvironment(t)
-	out, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":["puppet:///modules/web/no","puppet:///modules/no/no"]}}`)
-	if err != nil || strings.Contains(out, `"content_uri"`) {
-		t.Errorf("got %s, %v", out, err)
+	for _, sources := range []string{`["puppet:///modules/web/no","puppet:///modules/no/no"]`, `"puppet:///modules/web/[a].conf"`} { // the last one is no URL in Ruby
+		out, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":`+sources+`}}`)
+		if err != nil || strings.Contains(out, `"content_uri"`) || !strings.Contains(out, sources) {
+			t.Errorf("got %s, %v", out, err)
+		}
 	}
 }
 

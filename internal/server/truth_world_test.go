@@ -74,6 +74,7 @@ type sorting struct{ facts, extensions bool }
 type plainDone struct {
 	request string
 	result  truth.Result
+	left    bool // its catalog is one without the metadata of files: a source is wrong, which ends a static catalog there, and is left to the agent here
 }
 
 // newTruthServer starts it, without a world. change may put a mistake into it first; nil: it stays as it is.
@@ -248,7 +249,7 @@ func (s *truthServer) served() map[string]truth.Result {
 			s.serial++
 			answer, err := s.p.catalogs.Catalog(s.t.Context(), compile.Ask{
 				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: s.trusted(node),
-				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: true,
+				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: !s.done[node.Name].left,
 			})
 			if failed, ok := errors.AsType[*compile.Error](err); ok {
 				results[node.Name], names[node.Name] = truth.Result{Error: failed.Message}, failed.Message
@@ -293,7 +294,13 @@ func (s *truthServer) fresh() map[string]truth.Result {
 				stands = false
 				result, err := s.plain.Compile(request)
 				s.must(err)
-				s.done[node.Name] = plainDone{text, result}
+				left := truth.LeftToTheAgent(result.Error)
+				if left {
+					request.Static = false
+					result, err = s.plain.Compile(request)
+					s.must(err)
+				}
+				s.done[node.Name] = plainDone{text, result, left}
 				if result.Error == "" {
 					s.exported[node.Name] = result.Exported
 				}
