@@ -33,9 +33,12 @@ func (s *Leases) AcquireLease(ctx context.Context, name, holder string, ttl time
 		if err != nil || len(held) > 0 {
 			return err
 		}
-		tokens, err := collect(ctx, q, one[int64], `INSERT INTO leases AS l (name, holder, token, since, until) VALUES ($1, $2, 1, $3, $4)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, since = excluded.since, until = excluded.until
-			WHERE l.holder = excluded.holder OR l.until <= $3 OR l.until > $5 RETURNING token`, name, holder, now, now+ttl.Microseconds(), latest)
+		// Of several who are the first to want it, none may see that the row of another one came meanwhile: an upsert fails for the second of two keys.
+		if _, err := q.exec(ctx, "INSERT INTO leases (name, holder, token, since, until) VALUES ($1, '', 0, 0, 0) ON CONFLICT DO NOTHING", name); err != nil {
+			return err
+		}
+		tokens, err := collect(ctx, q, one[int64], `UPDATE leases SET holder = $2, token = token + 1, since = $3, until = $4
+			WHERE name = $1 AND (holder = $2 OR until <= $3 OR until > $5) RETURNING token`, name, holder, now, now+ttl.Microseconds(), latest)
 		if err != nil || len(tokens) == 0 {
 			return err
 		}

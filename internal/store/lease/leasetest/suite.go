@@ -196,29 +196,44 @@ func listed(t *testing.T, w World) {
 func manyWantIt(t *testing.T, w World) {
 	seen := map[int64]string{}
 	for round := range 10 {
-		var mu sync.Mutex
-		var got []lease.Grant
-		var all sync.WaitGroup
-		for i := range 8 {
-			all.Go(func() {
-				g, ok, err := w.AcquireLease(t.Context(), "jobs", fmt.Sprint("holder ", i), long)
-				if err != nil {
-					t.Error(err)
-				}
-				if ok {
-					mu.Lock()
-					defer mu.Unlock()
-					got = append(got, g)
-				}
-			})
-		}
-		all.Wait()
-		if len(got) != 1 || seen[got[0].Token] != "" {
+		got := wanted(t, w, "jobs")
+		if seen[got.Token] != "" {
 			t.Fatalf("round %d: %+v got it; before %v", round, got, seen)
 		}
-		seen[got[0].Token] = got[0].Holder
-		release(t, w, got[0])
+		seen[got.Token] = got.Holder
+		release(t, w, got)
 	}
+	for i := range 40 {
+		if got := wanted(t, w, fmt.Sprint("new ", i)); got.Token != 1 {
+			t.Fatalf("%+v got what nobody had", got)
+		}
+	}
+}
+
+// wanted has many ask for a lease that is free; it is whose it became.
+func wanted(t *testing.T, w World, name string) lease.Grant {
+	t.Helper()
+	var mu sync.Mutex
+	var got []lease.Grant
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			g, ok, err := w.AcquireLease(t.Context(), name, fmt.Sprint("holder ", i), long)
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, g)
+			}
+		})
+	}
+	all.Wait()
+	if len(got) != 1 {
+		t.Fatalf("%+v got it", got)
+	}
+	return got[0]
 }
 
 // neverTwo takes random steps of several holders, some of which die (their leases end at once) or go on without knowing that they lost.
