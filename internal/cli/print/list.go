@@ -50,7 +50,10 @@ func NewListing[T any](to Printer, t Table[T]) (*Listing[T], error) {
 		row:  func(item any) []any { return t.Row(item.(T)) },   //nolint:forcetypeassert // Add takes nothing else
 		name: func(item any) string { return t.Name(item.(T)) }, //nolint:forcetypeassert // Add takes nothing else
 	})
-	return &Listing[T]{l}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Listing[T]{l}, nil
 }
 
 // Add prints one more item, or holds it back.
