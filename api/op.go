@@ -105,9 +105,11 @@ func (op Op[Request, Response]) Call(ctx context.Context, c *Client, request Req
 // Send performs op on the server of c with what body gives.
 func (op Upload[Response]) Send(ctx context.Context, c *Client, body io.Reader) (response Response, err error) {
 	answer, err := c.open(ctx, *op.said, Nothing{}, body, op.said.Media)
-	if err == nil {
-		err = c.take(op.said.Name, answer, &response)
+	if err != nil {
+		return response, err
 	}
+	defer func() { _ = answer.Body.Close() }()
+	err = c.decode(op.said.Name, answer, &response)
 	return response, err
 }
 
@@ -117,13 +119,8 @@ func (c *Client) call(ctx context.Context, op *Operation, request, response any)
 	if err != nil {
 		return err
 	}
-	return c.take(op.Name, answer, response)
-}
-
-// take puts an answer into response.
-func (c *Client) take(op string, answer *http.Response, response any) error {
 	defer func() { _ = answer.Body.Close() }()
-	return c.decode(op, answer, response)
+	return c.decode(op.Name, answer, response)
 }
 
 // open begins the stream; the caller closes the answer's body.
