@@ -185,7 +185,7 @@ func waitsForLock(t *testing.T) {
 	for {
 		var n int
 		err := postgres.admin.QueryRowContext(t.Context(),
-			"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO leases%'").Scan(&n)
+			"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE leases SET holder%'").Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
