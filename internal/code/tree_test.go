@@ -263,7 +263,8 @@ func TestInlineRefuses(t *testing.T) {
 func TestInlineLeavesMissingSourcesToTheAgent(t *testing.T) {
 	t.Parallel()
 	_, tree := sampleEnvironment(t)
-	for _, sources := range []string{`["puppet:///modules/web/no","puppet:///modules/no/no"]`, `"puppet:///modules/web/[a].conf"`} { // the last one is no URL in Ruby
+	noURL := `"puppet:///modules/web/[a].conf"` // for Ruby
+	for _, sources := range []string{`["puppet:///modules/web/no","puppet:///modules/no/no"]`, noURL} {
 		out, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":`+sources+`}}`)
 		if err != nil || strings.Contains(out, `"content_uri"`) || !strings.Contains(out, sources) {
 			t.Errorf("got %s, %v", out, err)
