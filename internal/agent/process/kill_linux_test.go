@@ -91,6 +91,20 @@ func (a *agent) kill() {
 	_ = a.cmd.Wait()
 }
 
+// killHearing is kill -9, and hears to its end what was said before: what the agent has sent whole it does not send again.
+func (a *agent) killHearing(outcomes map[string]map[string]bool) {
+	a.t.Helper()
+	if err := a.cmd.Process.Kill(); err != nil {
+		a.t.Fatal(err)
+	}
+	for a.out.Scan() {
+		if said, err := heard(a.out.Bytes()); err == nil { // else it was killed in the middle of it
+			note(outcomes, said)
+		}
+	}
+	_ = a.cmd.Wait()
+}
+
 func (a *agent) tell(kind string, data any) {
 	a.t.Helper()
 	line, err := wire.V2.Append(nil, wire.Message{ID: uuid.NewString(), Type: kind, Sender: wire.Broker, Data: pxp.Data(data)})
@@ -115,9 +129,18 @@ func (a *agent) hear() string {
 	if !a.out.Scan() {
 		a.t.Fatal("the agent says nothing more: ", a.out.Err())
 	}
-	m, err := wire.V2.Decode(a.out.Bytes())
+	said, err := heard(a.out.Bytes())
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	return said
+}
+
+// heard is a message in short.
+func heard(line []byte) (string, error) {
+	m, err := wire.V2.Decode(line)
+	if err != nil {
+		return "", err
 	}
 	var data struct {
 		Transaction string      `json:"transaction_id"`
@@ -125,12 +148,10 @@ func (a *agent) hear() string {
 		Description string      `json:"description"`
 	}
 	if m.Type == wire.ProvisionalResponse {
-		return "provisional"
+		return "provisional", nil
 	}
-	if err := json.Unmarshal(m.Data, &data); err != nil {
-		a.t.Fatal(err)
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s%s", data.Transaction, data.Results.ExitCode, data.Results.Stdout, data.Description))
+	err = json.Unmarshal(m.Data, &data)
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s%s", data.Transaction, data.Results.ExitCode, data.Results.Stdout, data.Description)), err
 }
 
 func (a *agent) hears(want ...string) {
@@ -212,7 +233,7 @@ func TestAgentKilledAtAnyMoment(t *testing.T) {
 		if i%3 > 1 {
 			note(outcomes, a.hear())
 		}
-		a.kill()
+		a.killHearing(outcomes)
 	}
 	last := startAgent(t, filepath.Join(dir, "spool"))
 	for i := range orders {
