@@ -17,7 +17,7 @@ WORLDS8 := ^(TestCatalogsArePlainPuppets)$$
 SERVERS8 := ^(TestAttacksOfAPreview|TestNodesCollectWhatOthersExport|TestCollectingFailsAsInPuppet|TestRunawayCompiles|TestKillRubyProcesses)$$
 NOTHING :=
 STORIES8 = ^($(subst $(NOTHING) ,|,$(strip $(PUPPET8_STORIES))))$$
-# What runs on Puppet 8: `go test $(ON_PUPPET8) PACKAGE`, these packages, and what of them `make test` has.
+# What runs on Puppet 8: `go test $(ON_PUPPET8) PACKAGE`, these packages, and what of them `make test` and `make stories` have.
 ON_PUPPET8 = -count=1 -exec "$(CURDIR)/tools/in-puppet8"
 # What runs beside the peers of today, in their folder, where there is no Go.
 PEERS8 := tools/packages-peers8.txt internal/compiler/ruby/testdata/modules.txt
@@ -60,7 +60,7 @@ GOTESTSUM := $(BIN)/gotestsum --format standard-quiet
 SUITE = all=$$($(GO) list ./...) || exit 1; failed=0; \
 	run() { $(GOTESTSUM) --jsonfile $(BIN)/$$1.json -- -vet=off -timeout $(TEST_TIMEOUT) "$${@:2}" || failed=1; }
 SLOWEST = cat $(1:%=$(BIN)/%.json) > $(BIN)/suite.json && $\
-	printf 'It took %d:%02d minutes. The ten slowest:\n' $$((SECONDS / 60)) $$((SECONDS % 60)) && tools/slowest $(BIN)/suite.json 10 && exit $$failed
+	printf 'The tests took %d:%02d minutes, besides what make built for them. The ten slowest:\n' $$((SECONDS / 60)) $$((SECONDS % 60)) && tools/slowest $(BIN)/suite.json 10 && exit $$failed
 
 .DEFAULT_GOAL := help
 

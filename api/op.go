@@ -48,7 +48,7 @@ type Operation struct {
 	Streams    bool         // the answer is server-sent events, with a Response each
 }
 
-// op is the operation of which so much is said.
+// op, stream and upload make an operation of what its file says; its types say the rest.
 func op[Request, Response any](said Operation) Op[Request, Response] {
 	said.Request, said.Response = typeOf[Request](), typeOf[Response]()
 	return Op[Request, Response]{&said}
@@ -125,19 +125,14 @@ func (c *Client) call(ctx context.Context, op *Operation, request, response any)
 
 // open begins the stream; the caller closes the answer's body.
 func (op Stream[Request, Event]) open(ctx context.Context, c *Client, request Request) (*http.Response, error) {
-	return c.follow(ctx, op.said, request)
-}
-
-// follow begins a stream of events.
-func (c *Client) follow(ctx context.Context, op *Operation, request any) (*http.Response, error) {
-	answer, err := c.perform(ctx, *op, request)
+	answer, err := c.perform(ctx, *op.said, request)
 	if err != nil {
 		return nil, err
 	}
 	sent, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if answer.StatusCode != http.StatusOK || sent == "text/html" || sent == jsonType { // a proxy's page, or another program's
 		_ = answer.Body.Close()
-		return nil, c.foreign(answer, op.Name, errors.New("it is no stream of events"))
+		return nil, c.foreign(answer, op.said.Name, errors.New("it is no stream of events"))
 	}
 	return answer, nil
 }

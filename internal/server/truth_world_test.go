@@ -74,7 +74,7 @@ type sorting struct{ facts, extensions bool }
 type plainDone struct {
 	request string
 	result  truth.Result
-	left    bool // its catalog is one without the metadata of files: a source is wrong, which ends a static catalog there, and is left to the agent here
+	left    bool // it makes no static catalog, for a source that Tutti leaves to the agent: its catalog is one that is not static
 }
 
 // newTruthServer starts it, without a world. change may put a mistake into it first; nil: it stays as it is.
@@ -249,7 +249,7 @@ func (s *truthServer) served() map[string]truth.Result {
 			s.serial++
 			answer, err := s.p.catalogs.Catalog(s.t.Context(), compile.Ask{
 				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: s.trusted(node),
-				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: !s.done[node.Name].left,
+				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: true,
 			})
 			if failed, ok := errors.AsType[*compile.Error](err); ok {
 				results[node.Name], names[node.Name] = truth.Result{Error: failed.Message}, failed.Message
@@ -330,7 +330,11 @@ func (s *truthServer) check() string {
 			}
 			continue
 		}
-		difference, err := truth.Difference(plain.Catalog, ours.Catalog)
+		var ignored []string
+		if s.done[node.Name].left {
+			ignored = truth.OfFiles
+		}
+		difference, err := truth.Difference(plain.Catalog, ours.Catalog, ignored...)
 		s.must(err)
 		if difference != "" {
 			return node.Name + ": " + difference

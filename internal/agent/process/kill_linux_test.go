@@ -55,6 +55,9 @@ func beAgent(ctx context.Context, dir string) error {
 	return lines.Err()
 }
 
+// patience bounds how long an agent of a test lives.
+const patience = 2 * time.Minute
+
 // agent is a real process with a spool.
 type agent struct {
 	t   *testing.T
@@ -65,7 +68,9 @@ type agent struct {
 
 func startAgent(t *testing.T, dir string) *agent {
 	t.Helper()
-	a := &agent{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], "agent", dir)}
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // who waits for what is never said hears that the agent has ended
+	t.Cleanup(cancel)
+	a := &agent{t: t, cmd: exec.CommandContext(ctx, os.Args[0], "agent", dir)}
 	a.cmd.Stderr = os.Stderr
 	var errs [3]error
 	a.in, errs[0] = a.cmd.StdinPipe()

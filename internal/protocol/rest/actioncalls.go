@@ -110,6 +110,9 @@ func (s *callStream) run(ctx context.Context, invoker Invoker, module string, c 
 	return s.send("event: " + api.StreamEnded + "\ndata: {}\n\n")
 }
 
+// pieceBytes is how much of a stream is sent together, or one event that is larger.
+const pieceBytes = 256 << 10
+
 // events sends some together.
 func (s *callStream) events(all ...api.ActionEvent) error {
 	var text strings.Builder
@@ -121,8 +124,18 @@ func (s *callStream) events(all ...api.ActionEvent) error {
 		text.WriteString("event: " + api.StreamChanged + "\ndata: ")
 		text.Write(data)
 		text.WriteString("\n\n")
+		if text.Len() < pieceBytes {
+			continue
+		}
+		if err := s.send(text.String()); err != nil {
+			return err
+		}
+		text.Reset()
 	}
-	err := s.send(text.String())
+	var err error
+	if text.Len() > 0 {
+		err = s.send(text.String())
+	}
 	_ = s.control.SetWriteDeadline(time.Time{}) // the next answer may take longer than a piece may take to be written
 	return err
 }

@@ -15,7 +15,7 @@ import (
 
 // Asker asks actions of agents.
 type Asker interface {
-	// Ask tells the answer of each node as it comes, and returns when all are told; see call.Caller.
+	// Ask tells the answers of nodes as they come, each once, and returns when all are told; see call.Caller.
 	Ask(ctx context.Context, q call.Question, tell func([]action.Answer))
 	// Connected is the nodes whose agents are connected, sorted, each once.
 	Connected() []fleet.Certname

@@ -33,7 +33,7 @@ func (s *Leases) AcquireLease(ctx context.Context, name, holder string, ttl time
 		if err != nil || len(held) > 0 {
 			return err
 		}
-		// Of several who are the first to want it, none may see that the row of another one came meanwhile: an upsert fails for the second of two keys.
+		// The row comes first: PostgreSQL's ON CONFLICT (name) DO UPDATE fails on the table's other key when several insert the same name at once.
 		if _, err := q.exec(ctx, "INSERT INTO leases (name, holder, token, since, until) VALUES ($1, '', 0, 0, 0) ON CONFLICT DO NOTHING", name); err != nil {
 			return err
 		}
