@@ -36,7 +36,7 @@ func TestThePageAboutWritingActions(t *testing.T) {
 	if strings.Count(string(text), "\n$ ") < 15 {
 		t.Error("the page has fewer commands: some are lost")
 	}
-	sh := newShell(t, dir, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "GOFLAGS=", "GOWORK=off",
+	sh := newShell(t, dir, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "GOFLAGS=-trimpath", "GOWORK=off",
 		"GOCACHE="+goCache(t), "LANG=C.UTF-8")
 	sh.follows("writing-actions.md", string(text))
 }
