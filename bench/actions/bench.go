@@ -91,7 +91,9 @@ func (b *bench) idle(ctx context.Context) (measure.Row, error) {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
-	figures := map[string]float64{"rss_mb": float64(usage.RootRSS) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6}
+	figures := map[string]float64{
+		"rss_mb": float64(usage.RootRSS) / 1e6, "anon_mb": float64(usage.RootAnon) / 1e6, "tree_rss_mb": float64(usage.RSSBytes) / 1e6,
+	}
 	return measure.Ours(idleCase(len(b.connected())), figures), err
 }
 

@@ -17,8 +17,9 @@ var ofOneCompilation = []string{"version", "catalog_uuid", "code_id"}
 // moment is when a directory was made, which metadata tells of directories instead of a checksum of content.
 var moment = regexp.MustCompile(`^\{[cm]time\}`)
 
-// address is where an object is in a process's memory: Ruby's inspect shows it, wherever code puts such text, in contents of files too.
-var address = regexp.MustCompile(`(#(?:<|\\u003c)[A-Z][A-Za-z:]*:0x)[0-9a-f]{16}`)
+// address is where an object is in a process's memory, or the object's number there: Ruby's inspect shows the one, that of Sensitive the other,
+// wherever code puts such text, in contents of files too.
+var address = regexp.MustCompile(`(#(?:<|\\u003c)[A-Z][A-Za-z:]*:0x)[0-9a-f]{16}|(#(?:<|\\u003c)Sensitive \[value redacted\]:)[0-9]+`)
 
 // binary is a value of the type Binary: text in base64.
 var binary = regexp.MustCompile(`("__ptype":"Binary","__pvalue":")([A-Za-z0-9+/]+=*)"`)
@@ -31,9 +32,9 @@ func withoutChance(text []byte) []byte {
 		if err != nil {
 			return value
 		}
-		return fmt.Appendf(nil, `%s%s"`, parts[1], base64.StdEncoding.EncodeToString(address.ReplaceAll(within, []byte("${1}"))))
+		return fmt.Appendf(nil, `%s%s"`, parts[1], base64.StdEncoding.EncodeToString(address.ReplaceAll(within, []byte("${1}${2}"))))
 	})
-	return address.ReplaceAll(text, []byte("${1}"))
+	return address.ReplaceAll(text, []byte("${1}${2}"))
 }
 
 // SameError says whether two messages of failed compilations are the same, but for what depends on the process.

@@ -125,11 +125,15 @@ func TestDifference(t *testing.T) {
 
 func TestAddressesOfObjectsAreNoDifference(t *testing.T) {
 	t.Parallel()
-	const plain = `{"resources":[{"parameters":{"x":"[#<Puppet::Span:0x00007f8055a2a8c8 @n=1>] 0x00007f8055a2a8c8"}}]}`
+	const plain = `{"resources":[{"parameters":{"x":"[#<Puppet::Span:0x00007f8055a2a8c8 @n=1>] 0x00007f8055a2a8c8",
+		"y":[true,"#\u003cSensitive [value redacted]:8500>","[value redacted]:8500"]}}]}`
 	for ours, same := range map[string]bool{
 		strings.Replace(plain, "0x00007f8055a2a8c8", "0x00007fc55a2f72a0", 1): true,
 		strings.ReplaceAll(plain, "0x00007f8055a2a8c8", "0x00007fc55a2f72a0"): false,
 		strings.Replace(plain, "@n=1", "@n=2", 1):                             false,
+		strings.Replace(plain, ":8500>", ":32340>", 1):                        true,
+		strings.Replace(plain, ":8500\"", ":32340\"", 1):                      false,
+		strings.Replace(plain, "Sensitive", "Secret", 1):                      false,
 	} {
 		if got, err := Difference(json.RawMessage(plain), json.RawMessage(ours)); err != nil || (got == "") != same {
 			t.Errorf("%s: %q, %v", ours, got, err)

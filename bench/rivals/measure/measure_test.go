@@ -84,7 +84,7 @@ func TestTreeCountsDescendantsAndTheGroup(t *testing.T) {
 	line := func(ppid, pgrp, ticks string) string {
 		return "1 (x) S " + ppid + " " + pgrp + " 1 0 -1 0 0 0 0 0 " + ticks + " 0 0 0 20 0"
 	}
-	add("10", line("1", "10", "100"), "Rss: 300 kB\nPss: 200 kB\nPss_Dirty: 9 kB\n")
+	add("10", line("1", "10", "100"), "Rss: 300 kB\nPss: 200 kB\nPss_Dirty: 9 kB\nAnonymous: 7 kB\n")
 	add("11", line("10", "11", "10"), "Rss: 30 kB\nPss: 20 kB\n") // a child in a group of its own
 	add("12", line("11", "12", "5"), "Pss: 1 kB\n")               // a grandchild
 	add("13", line("1", "10", "2"), "Pss: 2 kB\n")                // an orphan of the group
@@ -93,7 +93,10 @@ func TestTreeCountsDescendantsAndTheGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Usage{CPU: 1170 * time.Millisecond, PSSBytes: 223 << 10, RSSBytes: 330 << 10, RootPSS: 200 << 10, RootRSS: 300 << 10, Processes: 4}
+	want := Usage{
+		CPU: 1170 * time.Millisecond, PSSBytes: 223 << 10, RSSBytes: 330 << 10, RootPSS: 200 << 10, RootRSS: 300 << 10, RootAnon: 7 << 10,
+		Processes: 4,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}

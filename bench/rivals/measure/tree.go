@@ -23,6 +23,7 @@ type Usage struct {
 	RSSBytes  int64
 	RootPSS   int64 // of them, the roots' own bytes
 	RootRSS   int64
+	RootAnon  int64 // of RootRSS, what is no page of a file
 	Processes int
 }
 
@@ -33,6 +34,7 @@ func (u Usage) And(other Usage) Usage {
 	u.RSSBytes += other.RSSBytes
 	u.RootPSS += other.RootPSS
 	u.RootRSS += other.RootRSS
+	u.RootAnon += other.RootAnon
 	u.Processes += other.Processes
 	return u
 }
@@ -72,12 +74,13 @@ func treeIn(proc string, roots []int) (Usage, error) {
 	var sum Usage
 	for pid := range members(stats, roots) {
 		sum.CPU += stats[pid].cpu
-		pss, rss := readMemory(proc, pid)
-		sum.PSSBytes += pss
-		sum.RSSBytes += rss
+		memory := readMemory(proc, pid)
+		sum.PSSBytes += memory.pss
+		sum.RSSBytes += memory.rss
 		if slices.Contains(roots, pid) {
-			sum.RootPSS += pss
-			sum.RootRSS += rss
+			sum.RootPSS += memory.pss
+			sum.RootRSS += memory.rss
+			sum.RootAnon += memory.anonymous
 		}
 		sum.Processes++
 	}
@@ -170,13 +173,16 @@ func members(stats map[int]stat, roots []int) map[int]bool {
 	return in
 }
 
-// readMemory gives PSS and RSS of one process, zero for one that ended.
-func readMemory(proc string, pid int) (pss, rss int64) {
+// memory is that of one process, in bytes.
+type memory struct{ pss, rss, anonymous int64 }
+
+// readMemory gives the memory of one process, none for one that ended.
+func readMemory(proc string, pid int) memory {
 	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "smaps_rollup"))
 	if err != nil {
-		return 0, 0
+		return memory{}
 	}
-	return rollupBytes(text, "Pss:"), rollupBytes(text, "Rss:")
+	return memory{rollupBytes(text, "Pss:"), rollupBytes(text, "Rss:"), rollupBytes(text, "Anonymous:")}
 }
 
 // rollupBytes finds one line such as "Pss:   123 kB".
