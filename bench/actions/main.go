@@ -83,5 +83,6 @@ func (s settings) judge(rows []measure.Row) []string {
 	aim(writer.on(s.Some), "max_s", 2, "all rows final below 2 s")
 	aim(writer.on(s.Some), "server_cpu_us_each", 800, "below 800 µs of the server's CPU for a run")
 	aim(idleCase(s.Some), "rss_mb", 60, "below 60 MB without Ruby's processes")
+	aim(idleCase(s.Some), "anon_mb", 60, "below 60 MB without Ruby's processes and the pages of the program")
 	return notes
 }
