@@ -270,6 +270,23 @@ func TestWhatIsReadIsNoted(t *testing.T) {
 	}
 }
 
+// While an EPP template is evaluated, and the code has no node definitions, the top scope has a variable with a name that Ruby's have not.
+func TestATemplateWithinEPPReadsItsVariables(t *testing.T) {
+	t.Parallel()
+	pool := running(t, Config{Workers: 1, NoJIT: true}, directories{version("within"): tree(t, map[string]string{
+		"manifests/site.pp":             "notify { 'x': message => epp('w/outer.epp') }\n",
+		"modules/w/templates/outer.epp": "<%= template('w/inner.erb') %>\n",
+		"modules/w/templates/inner.erb": "<%= @kernel %>\n",
+	})})
+	outcome, err := pool.Compile(t.Context(), order(t, "production", "within", "a.example.org"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"/facts/kernel"}; !slices.Equal(outcome.Reads.Values, want) {
+		t.Errorf("it read %q, want %q", outcome.Reads.Values, want)
+	}
+}
+
 func notesOf(r *compile.Reads) (notes []string) {
 	for kind, list := range map[string][]string{
 		"file": r.Sources.Files, "list": r.Sources.Lists, "names": r.Sources.Names, "tree": r.Sources.Trees, "module": r.Sources.Modules,

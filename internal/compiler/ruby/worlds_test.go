@@ -109,6 +109,7 @@ var valuesCode = map[string]string{
 $role = 'web'
 $other = { 'z' => 1, 'a' => { 'k' => [1, 'x'] } }
 $in_puppet = $facts['deep'].map |$k, $v| { "${k}=${v}" }
+notify { 'within what is taken whole': message => inline_template('<%= @taken.values.map { |v| [v.frozen?, v["m"].frozen?] }.inspect %>') }
 notify { 'order in Puppet': message => $in_puppet.join(' ') }
 notify { 'order of all facts': message => $facts.keys.join(' ') }
 notify { 'order of trusted': message => "${trusted.keys.join(' ')} ${trusted['extensions'].keys.join(' ')}" }
@@ -120,6 +121,7 @@ notify { 'inline': message => inline_template("<% s = '%%>' + @role.to_s %><%= s
 notify { 'trusted information': message => v::trusted() }
 notify { 'settings': message => "${settings::strict} ${settings::strict_variables} ${settings::certname} ${settings::modulepath}" }
 notify { 'in Ruby': message => v::frozen($facts, $trusted, $other) }
+notify { 'all variables': message => v::all() }
 `,
 	"modules/v/templates/values.erb": `<%- @deep.each do |k, v| -%><%= k %>=<%= v.inspect %>
 <%- end -%>
@@ -147,6 +149,14 @@ end
   end
 end
 `,
+	"modules/v/lib/puppet/functions/v/all.rb": `Puppet::Functions.create_function(:'v::all') do
+  dispatch(:act) {}
+  def act
+    apart = closure_scope.to_hash['apart']
+    [apart, apart['m'], apart['m']['l'], apart['m']['l'][0]].map(&:frozen?).inspect
+  end
+end
+`,
 	"modules/v/lib/puppet/functions/v/frozen.rb": `Puppet::Functions.create_function(:'v::frozen') do
   dispatch(:act) { param 'Hash', :facts; param 'Hash', :trusted; param 'Hash', :other }
   def act(facts, trusted, other)
@@ -164,7 +174,7 @@ func TestValuesAreAsInPlainPuppet(t *testing.T) {
 	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "puppet.example.org"}}, roots)
 	o := order(t, "production", "values", "a.example.org")
 	o.Facts = json.RawMessage(`{"zone":"z","deep":{"z":{"q":1,"b":2},"m":{"y":{"1":1},"x":2},"l":[{"v":1,"c":2}],"s":"text","a":null},` +
-		`"clientcert":"a.example.org","kernel":"Linux"}`)
+		`"taken":{"k":{"m":{"x":1}}},"apart":{"m":{"l":[{"x":1}]}},"clientcert":"a.example.org","kernel":"Linux"}`)
 	o.Trusted = json.RawMessage(`{"authenticated":"remote","certname":"a.example.org","extensions":{"pp_role":"r","pp_env":"e","a":"x"},` +
 		`"hostname":"a","domain":"example.org","external":{"z":1,"b":2}}`)
 	want := stockCatalogsOf(t, roots[version("values")], []compile.Order{o}, "FRESH=1", "PUPPET_ARGS=--certname puppet.example.org")

@@ -18,6 +18,7 @@ module Tutti
       attr_accessor :handed # how often somebody got hold of it who has not asked it for a member
       attr_accessor :touched # by Ruby code that is not Puppet's
       attr_accessor :hash_of_facts # nil while that is not known
+      attr_accessor :closed # all that lies within is frozen, too
 
       def initialize(pointer)
         @pointer = pointer
@@ -124,6 +125,8 @@ module Tutti
     # All variables at once.
     def everything
       @values['/facts'] = @values['/server_facts'] = @values['/trusted'] = true
+      @places.each { |hash, place| close(hash, place) } unless @everything
+      @everything = true
     end
 
     # All that the node's certificate says.
@@ -171,6 +174,7 @@ module Tutti
       place = @places[hash] or return
       place.taken
       place.value = true
+      close(hash, place)
     end
 
     private
@@ -190,6 +194,14 @@ module Tutti
       hash.extend(Followed).freeze
       @places[hash] = place
       true
+    end
+
+    # Somebody gets hold of what lies within, too, which is frozen for them as it is in Puppet.
+    def close(hash, place)
+      return if place.closed
+
+      place.closed = true
+      Inputs.deaf { FactReads.freeze_within(hash, follows: false) }
     end
 
     # Where a variable comes from: facts first, then what the server adds.

@@ -43,11 +43,13 @@ module Tutti
         found
       end
 
-      # Node parameters may have names that Ruby does not: only the top scope has them.
+      # Node parameters may have names that Ruby does not: only the top scope has them. (What is local there while an EPP
+      # template is evaluated has such a name, too, for the template's output.)
       def self.plain?(top)
         unless @top == top.object_id # not the scope itself: it would keep a whole compile alive
           @top = top.object_id
-          @plain = Inputs.deaf { top.to_hash }.each_key.none? { |name| name.match?(/\W/) }
+          variables = top.instance_variable_get(:@symtable)
+          @plain = Inputs.deaf { variables.add_entries_to }.each_key.none? { |name| name.match?(/\W/) }
         end
         @plain
       end
