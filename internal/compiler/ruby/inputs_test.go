@@ -270,20 +270,33 @@ func TestWhatIsReadIsNoted(t *testing.T) {
 	}
 }
 
-// While an EPP template is evaluated, and the code has no node definitions, the top scope has a variable with a name that Ruby's have not.
-func TestATemplateWithinEPPReadsItsVariables(t *testing.T) {
+// A template reads the variables that it names, also where another variable has a name that Ruby has not: a fact, or, while an EPP template is
+// evaluated and the code has no node definitions, the EPP template's output. It reads all if the fact may be one that it names.
+func TestATemplateReadsItsVariables(t *testing.T) {
 	t.Parallel()
 	pool := running(t, Config{Workers: 1, NoJIT: true}, directories{version("within"): tree(t, map[string]string{
 		"manifests/site.pp":             "notify { 'x': message => epp('w/outer.epp') }\n",
-		"modules/w/templates/outer.epp": "<%= template('w/inner.erb') %>\n",
-		"modules/w/templates/inner.erb": "<%= @kernel %>\n",
+		"modules/w/templates/outer.epp": "<%= template(\"w/${facts['reads']}.erb\") %>\n",
+		"modules/w/templates/plain.erb": "<%= @kernel %>\n",
+		"modules/w/templates/odd.erb":   "<%= @kernel %> <%= @an_odd %>\n",
 	})})
-	outcome, err := pool.Compile(t.Context(), order(t, "production", "within", "a.example.org"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"/facts/kernel"}; !slices.Equal(outcome.Reads.Values, want) {
-		t.Errorf("it read %q, want %q", outcome.Reads.Values, want)
+	for _, tt := range []struct {
+		facts, message string
+		reads          []string
+	}{
+		{`{"reads":"plain","kernel":"Linux","virtual":"kvm"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}},
+		{`{"reads":"plain","kernel":"Linux","an-odd":"one"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}},
+		{`{"reads":"odd","kernel":"Linux","an-odd":"one"}`, "Linux one", []string{"/facts", "/server_facts", "/trusted"}},
+	} {
+		o := order(t, "production", "within", "a.example.org")
+		o.Facts = json.RawMessage(tt.facts)
+		outcome, err := pool.Compile(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(outcome.Reads.Values, tt.reads) || !strings.Contains(string(outcome.Catalog), `"message":"`+tt.message+`\n\n"`) {
+			t.Errorf("%s: it read %q, want %q; %s", tt.facts, outcome.Reads.Values, tt.reads, outcome.Catalog)
+		}
 	}
 }
 

@@ -36,22 +36,24 @@ module Tutti
     module Variables
       def self.of(scope, wanted)
         return {} if wanted.empty?
-        return slowly(scope, wanted) unless plain?(scope.compiler.topscope)
+
+        odd = renamed(scope.compiler.topscope)
+        return slowly(scope, wanted) if odd.any? && wanted.each_key.any? { |name| odd.include?(name) }
 
         found = {}
         collect(scope, wanted, found)
         found
       end
 
-      # Node parameters may have names that Ruby does not: only the top scope has them. (What is local there while an EPP
-      # template is evaluated has such a name, too, for the template's output.)
-      def self.plain?(top)
+      # Node parameters may have names that Ruby has not, and have others in a template: these. Only the top scope has such parameters.
+      # (What is local there while an EPP template is evaluated has such a name, too, for the template's output.)
+      def self.renamed(top)
         unless @top == top.object_id # not the scope itself: it would keep a whole compile alive
           @top = top.object_id
           variables = top.instance_variable_get(:@symtable)
-          @plain = Inputs.deaf { variables.add_entries_to }.each_key.none? { |name| name.match?(/\W/) }
+          @renamed = Inputs.deaf { variables.add_entries_to }.keys.grep(/\W/).map { |name| name.gsub(/\W/, '_') }
         end
-        @plain
+        @renamed
       end
 
       def self.slowly(scope, wanted)
