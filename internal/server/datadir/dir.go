@@ -143,7 +143,7 @@ func (d *Dir) Join(name string) string { return filepath.Join(d.Path, name) }
 // Close gives the directory back.
 func (d *Dir) Close() error {
 	_ = os.Remove(d.Join(AddressFile))
-	return d.lock.Close()
+	return filelock.Release(d.lock)
 }
 
 // Token reads the administrator's token and makes it on the first start.

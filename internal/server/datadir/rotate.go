@@ -57,9 +57,9 @@ func (d *Dir) holder() (int, error) {
 	if err != nil {
 		return 0, Unusable(d.Path, err)
 	}
-	defer func() { _ = lock.Close() }()
+	defer func() { _ = filelock.Release(lock) }()
 	if err := filelock.Exclusive(lock); err == nil {
-		return 0, nil // closing it gives it back
+		return 0, nil
 	}
 	text, err := os.ReadFile(lock.Name())
 	if err != nil {

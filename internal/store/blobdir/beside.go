@@ -94,7 +94,7 @@ func (r *Reader) Open(d fleet.Digest) (io.ReadCloser, error) {
 }
 
 // Close lets sweeps go on.
-func (r *Reader) Close() error { return r.held.Close() }
+func (r *Reader) Close() error { return filelock.Release(r.held) }
 
 // sweeping holds off readers; Unavailable while there is one.
 func (s *Store) sweeping() (done func(), err error) {
@@ -109,5 +109,5 @@ func (s *Store) sweeping() (done func(), err error) {
 		}
 		return nil, s.diskFault(err)
 	}
-	return func() { _ = held.Close() }, nil
+	return func() { _ = filelock.Release(held) }, nil
 }

@@ -100,7 +100,7 @@ func createFile(name string) (*os.File, error) {
 func (s *Store) Guard(admit func() error) { s.admit.Store(&admit) }
 
 // Close gives the directory free for another process.
-func (s *Store) Close() error { return s.lock.Close() }
+func (s *Store) Close() error { return filelock.Release(s.lock) }
 
 func (s *Store) takeLock() error {
 	f, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)

@@ -9,3 +9,10 @@ func Exclusive(f *os.File) error { return take(f, false) }
 
 // Shared takes the lock together with others who share it, or fails at once.
 func Shared(f *os.File) error { return take(f, true) }
+
+// Release gives the lock back and closes the file. To close it is not enough: a process that was forked at this moment, and has not begun its
+// own program yet, has the file open, too.
+func Release(f *os.File) error {
+	free(f)
+	return f.Close() //nolint:wrapcheck // it names the file
+}

@@ -18,3 +18,6 @@ func take(f *os.File, shared bool) error {
 	}
 	return unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 }
+
+// free is for all who have the open file, which a lock belongs to.
+func free(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -51,4 +51,4 @@ func (l *fileLock) write(text string) error {
 }
 
 // release gives the database free for others.
-func (l *fileLock) release() { _ = l.file.Close() }
+func (l *fileLock) release() { _ = filelock.Release(l.file) }
