@@ -39,7 +39,8 @@ func main() {
 }
 
 var columns = []string{
-	"calls", "p50_s", "max_s", "cut", "cut_ok", "cut_gone", "server_cpu_us_each", "server_cores", "client_cores", "others_cores", "rss_mb", "anon_mb", "tree_rss_mb",
+	"calls", "p50_s", "max_s", "cut", "cut_ok", "cut_gone", "server_cpu_us_each", "server_cores", "client_cores", "others_cores",
+	"rss_mb", "anon_mb", "tree_rss_mb",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {

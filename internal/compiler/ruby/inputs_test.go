@@ -271,7 +271,8 @@ func TestWhatIsReadIsNoted(t *testing.T) {
 }
 
 // A template reads the variables that it names, also where another variable has a name that Ruby has not: a fact, or, while an EPP template is
-// evaluated and the code has no node definitions, the EPP template's output. It reads all if the fact may be one that it names.
+// evaluated and the code has no node definitions, the EPP template's output. It reads all if the fact is one that it names, and the names of
+// facts if such a fact may come.
 func TestATemplateReadsItsVariables(t *testing.T) {
 	t.Parallel()
 	pool := running(t, Config{Workers: 1, NoJIT: true}, directories{version("within"): tree(t, map[string]string{
@@ -283,10 +284,12 @@ func TestATemplateReadsItsVariables(t *testing.T) {
 	for _, tt := range []struct {
 		facts, message string
 		reads          []string
+		names          bool
 	}{
-		{`{"reads":"plain","kernel":"Linux","virtual":"kvm"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}},
-		{`{"reads":"plain","kernel":"Linux","an-odd":"one"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}},
-		{`{"reads":"odd","kernel":"Linux","an-odd":"one"}`, "Linux one", []string{"/facts", "/server_facts", "/trusted"}},
+		{`{"reads":"plain","kernel":"Linux","virtual":"kvm"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}, false},
+		{`{"reads":"plain","kernel":"Linux","an-odd":"one"}`, "Linux", []string{"/facts/kernel", "/facts/reads"}, false},
+		{`{"reads":"odd","kernel":"Linux","an-odd":"one"}`, "Linux one", []string{"/facts", "/server_facts", "/trusted"}, false},
+		{`{"reads":"odd","kernel":"Linux","also-odd":"one"}`, "Linux ", []string{"/facts/kernel", "/facts/reads"}, true},
 	} {
 		o := order(t, "production", "within", "a.example.org")
 		o.Facts = json.RawMessage(tt.facts)
@@ -296,6 +299,9 @@ func TestATemplateReadsItsVariables(t *testing.T) {
 		}
 		if !slices.Equal(outcome.Reads.Values, tt.reads) || !strings.Contains(string(outcome.Catalog), `"message":"`+tt.message+`\n\n"`) {
 			t.Errorf("%s: it read %q, want %q; %s", tt.facts, outcome.Reads.Values, tt.reads, outcome.Catalog)
+		}
+		if slices.Contains(outcome.Reads.Present, "/facts/") != tt.names {
+			t.Errorf("%s: it asked whether there is %q", tt.facts, outcome.Reads.Present)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func Open(path string) (*Dir, error) {
 	}
 	makeRoom(path)
 	if err := writeHolder(lock); err != nil {
-		_ = lock.Close()
+		_ = filelock.Release(lock)
 		return nil, Unusable(path, err)
 	}
 	_, token := os.Stat(filepath.Join(path, TokenFile))

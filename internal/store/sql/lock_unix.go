@@ -35,7 +35,7 @@ func lockFile(path string) (*fileLock, error) {
 		before, err = io.ReadAll(io.LimitReader(file, 64))
 	}
 	if err != nil {
-		_ = file.Close()
+		_ = filelock.Release(file)
 		return nil, unusable(strings.TrimSuffix(path, ".lock"), err)
 	}
 	return &fileLock{file: file, said: string(before)}, nil

@@ -125,8 +125,7 @@ module Tutti
     # All variables at once.
     def everything
       @values['/facts'] = @values['/server_facts'] = @values['/trusted'] = true
-      @places.each { |hash, place| close(hash, place) } unless @everything
-      @everything = true
+      @places.each { |hash, place| close(hash, place) }
     end
 
     # All that the node's certificate says.
