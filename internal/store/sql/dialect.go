@@ -21,7 +21,33 @@ type dialect struct {
 	listed     string            // the rows of a JSON list of texts that stands at ?
 	snapshot   *sql.TxOptions    // of a transaction that reads several tables
 	described  described         // of the schema
-	insert     func(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error
+	// inserting runs the statements that insert rows; tail is what stands behind the values.
+	inserting func(into string, cols []column, tail string, rows [][]any, run runStatement) error
+}
+
+type runStatement func(text string, args []any) error
+
+// insert inserts rows into a table; conflict says what becomes of those that are there.
+func (d *dialect) insert(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error {
+	return d.inserting(into, cols, conflict, rows, func(text string, args []any) error {
+		_, err := q.exec(ctx, text, args...)
+		return err
+	})
+}
+
+// insertKeyed is insert into a table with ids. It returns the ids of the rows that were written, by a column that tells them apart.
+func (d *dialect) insertKeyed(ctx context.Context, q querier, into string, cols []column, conflict, key string, rows [][]any) (map[string]int64, error) {
+	ids := make(map[string]int64, len(rows))
+	err := d.inserting(into, cols, conflict+" RETURNING "+key+", id", rows, func(text string, args []any) error {
+		_, err := collect(ctx, q, func(row scanner) (id int64, err error) {
+			var name string
+			err = row.Scan(&name, &id)
+			ids[name] = id
+			return id, err
+		}, text, args...)
+		return err
+	})
+	return ids, err
 }
 
 // column is one column of a bulk insert.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -301,15 +300,25 @@ func (s *Events) PruneEvents(ctx context.Context, before time.Time) (int, error)
 // prunedEvents is how many rows are forgotten at once.
 const prunedEvents = 1000
 
-// noteReport says that the report of a run is stored, in the transaction that stores it.
-func noteReport(ctx context.Context, q querier, r *inventory.Report) error {
-	if r.Type != "agent" || pxp.CheckRun(r.TransactionUUID) != nil {
-		return nil //nolint:nilerr // reports of other kinds belong to no run
+var reportedRunRow = []column{
+	{"node", texts},
+	{"run", texts},
+	{"report", texts},
+	{"reported_at", ints},
+	{"touched_at", ints},
+}
+
+// noteReports says that reports of runs are stored, in the transaction that stores them. They are of different nodes, and sorted by them.
+func (d *dialect) noteReports(ctx context.Context, q querier, reports []storedReport) error {
+	rows := make([][]any, 0, len(reports))
+	for _, r := range reports {
+		if r.Type == agentReport && pxp.CheckRun(r.TransactionUUID) == nil { // reports of other kinds belong to no run
+			at := micros(r.ReceivedAt)
+			rows = append(rows, []any{string(r.Certname), r.TransactionUUID, string(r.ID), at, at})
+		}
 	}
-	_, err := q.exec(ctx, `INSERT INTO event_runs (node, run, report, reported_at, touched_at) VALUES ($1, $2, $3, $4, $4)
-		ON CONFLICT (node, run) DO UPDATE SET report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at
-		WHERE event_runs.report = ''`, r.Certname, r.TransactionUUID, r.ID, micros(r.ReceivedAt))
-	return err
+	return d.insert(ctx, q, "event_runs", reportedRunRow, `ON CONFLICT (node, run) DO UPDATE SET
+		report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at WHERE event_runs.report = ''`, rows)
 }
 
 // rawOf is a stored JSON value as events have it.

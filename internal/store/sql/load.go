@@ -301,7 +301,7 @@ func (l *Loader) insert(ctx context.Context, table backup.Table, next func() ([]
 			batch = append(batch, row)
 		}
 		if row == nil || len(batch) == cap(batch) {
-			if err := sqliteInsert(ctx, l.q, identifier(table.Name), columns, "", batch); err != nil {
+			if err := sqliteDialect.insert(ctx, l.q, identifier(table.Name), columns, "", batch); err != nil {
 				return err
 			}
 			batch = batch[:0]

@@ -31,7 +31,7 @@ var postgresDialect = dialect{
 	skipLocked: " FOR UPDATE SKIP LOCKED",
 	listed:     "(SELECT value FROM jsonb_array_elements_text(CAST(? AS jsonb)))",
 	snapshot:   &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-	insert:     postgresInsert,
+	inserting:  postgresInserting,
 	described: described{
 		tables: `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
 			AND left(c.relname, 6) <> 'goose_' AND c.relname <> 'moves' ORDER BY c.oid`,
@@ -86,8 +86,8 @@ func settle(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// postgresInsert sends all rows in one statement, a list for each column.
-func postgresInsert(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error {
+// postgresInserting sends all rows in one statement, a list for each column.
+func postgresInserting(into string, cols []column, tail string, rows [][]any, run runStatement) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -106,9 +106,7 @@ func postgresInsert(ctx context.Context, q querier, into string, cols []column, 
 		}
 		lists[i] = fmt.Sprintf("$%d::%s", i+1, lists[i])
 	}
-	_, err := q.exec(ctx, "INSERT INTO "+into+" ("+strings.Join(names, ", ")+") SELECT * FROM unnest("+
-		strings.Join(lists, ", ")+") "+conflict, args...)
-	return err
+	return run("INSERT INTO "+into+" ("+strings.Join(names, ", ")+") SELECT * FROM unnest("+strings.Join(lists, ", ")+") "+tail, args)
 }
 
 func listOf[T any](rows [][]any, i int) []T {

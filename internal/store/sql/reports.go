@@ -3,130 +3,18 @@ package sql
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Reports is what runs reported.
-type Reports struct{ *base }
-
-// errKnown ends a write whose report is stored already.
-var errKnown = errors.New("the report is known")
-
-// SaveReport implements inventory.ReportStore.
-func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
-	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
-	err := s.write(ctx, func(ctx context.Context, q querier) error { return s.putReport(ctx, q, &r, document) })
-	if errors.Is(err, errKnown) {
-		return nil
-	}
-	return explain(err, "save a report of %s", r.Certname)
-}
-
-func (s *Reports) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
-	r = produced(r)
-	node, err := putReportNode(ctx, q, r)
-	if err != nil {
-		return err
-	}
-	ids, err := collect(ctx, q, one[int64], `INSERT INTO reports (digest, node_id, environment, status, noop, noop_pending, corrective, completed,
-		puppet_version, report_format, config_version, transaction_uuid, catalog_uuid, code_id, job_id, cached_catalog, server,
-		started_at, ended_at, received_at, resources, changed, failed, skipped, unchanged, noops, correctives, produced_at, producer, kind)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
-		ON CONFLICT (digest) DO NOTHING RETURNING id`,
-		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
-		query.Clean(r.PuppetVersion), r.ReportFormat, query.Clean(r.ConfigVersion), query.Clean(r.TransactionUUID), query.Clean(r.CatalogUUID), query.Clean(r.CodeID),
-		query.Clean(r.JobID), query.Clean(r.CachedCatalog), query.Clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
-		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
-		micros(r.ProducedAt), query.Clean(r.Producer), r.Type)
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 {
-		return errKnown // and the savepoint takes the node's change back
-	}
-	if _, err := q.exec(ctx, "INSERT INTO report_documents (report_id, document) VALUES ($1, $2)", ids[0], document); err != nil {
-		return err
-	}
-	if err := noteReport(ctx, q, r); err != nil {
-		return err
-	}
-	return s.dialect.insert(ctx, q, "events", eventRow, "", eventRows(ids[0], r))
-}
-
-// produced fills what a report of this server leaves open.
-func produced(r *inventory.Report) *inventory.Report {
-	whole := *r
-	if whole.ProducedAt.IsZero() {
-		whole.ProducedAt = r.ReceivedAt
-	}
-	if whole.Type == "" {
-		whole.Type = "agent"
-	}
-	return &whole
-}
-
-// putReportNode makes the report its node's latest one, if it was produced last.
-func putReportNode(ctx context.Context, q querier, r *inventory.Report) (int64, error) {
-	if r.Type != "agent" {
-		return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at) VALUES ($1, $2, $3)
-			ON CONFLICT (certname) DO UPDATE SET `+activate("$4")+` RETURNING id`, r.Certname, r.Environment, micros(r.ReceivedAt), micros(r.ProducedAt)))
-	}
-	return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at, report_at, latest_report, latest_status,
-		latest_noop, latest_corrective, report_produced_at) VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment,
-		latest_report = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_report ELSE nodes.latest_report END,
-		latest_status = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_status ELSE nodes.latest_status END,
-		latest_noop = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_noop ELSE nodes.latest_noop END,
-		latest_corrective = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_corrective ELSE nodes.latest_corrective END,
-		report_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_at ELSE nodes.report_at END,
-		report_produced_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_produced_at ELSE nodes.report_produced_at END,
-		`+activate("$8")+` RETURNING id`,
-		r.Certname, r.Environment, micros(r.ReceivedAt), r.ID, r.Status, bit(r.Noop), bit(r.CorrectiveChange), micros(r.ProducedAt)))
-}
-
-var eventRow = []column{
-	{"report_id", ints},
-	{"position", ints},
-	{"type", texts},
-	{"title", texts},
-	{"property", texts},
-	{"name", texts},
-	{"status", texts},
-	{"happened_at", ints},
-	{"corrective", ints},
-	{"message", texts},
-	{"previous", texts},
-	{"desired", texts},
-	{"file", texts},
-	{"line", ints},
-	{"containment_path", texts},
-}
-
-func eventRows(report int64, r *inventory.Report) [][]any {
-	var rows [][]any
-	for i := range r.Resources {
-		resource := &r.Resources[i]
-		events := resource.Happened()
-		if len(events) == 0 {
-			continue
-		}
-		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
-		for _, e := range events {
-			rows = append(rows, []any{
-				report, int64(len(rows)), query.Clean(resource.Type), query.Clean(resource.Title), query.Clean(e.Property), query.Clean(e.Name),
-				query.Clean(e.Status), micros(e.Time),
-				bit(e.CorrectiveChange), query.Clean(e.Message), string(e.Previous), string(e.Desired), query.Clean(resource.File), int64(resource.Line), string(path),
-			})
-		}
-	}
-	return rows
+type Reports struct {
+	*base
+	together *gathering[storedReport]
 }
 
 const reportColumns = `r.digest, n.certname, r.environment, r.status, r.noop, r.noop_pending, r.corrective, r.completed,

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -23,9 +22,9 @@ var sqliteDialect = dialect{
 	words: strings.NewReplacer(
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "@int", "INTEGER", "@text", "TEXT",
 		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID"),
-	listed: "(SELECT value FROM json_each(?))",
-	fence:  "SELECT token FROM leases WHERE name = $1 AND holder = $2 AND token = $3",
-	insert: sqliteInsert,
+	listed:    "(SELECT value FROM json_each(?))",
+	fence:     "SELECT token FROM leases WHERE name = $1 AND holder = $2 AND token = $3",
+	inserting: sqliteInserting,
 	described: described{
 		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_'
 			AND name <> 'moves' ORDER BY rowid`,
@@ -104,8 +103,8 @@ func (f *sqliteFile) pool(conns int, cacheBytes int64, pragmas ...string) (*sql.
 // texts to keep prepared, and two statements of the twenty facts that change most often.
 var insertChunks = [...]int{16, 4, 1}
 
-// sqliteInsert inserts rows in chunks.
-func sqliteInsert(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error {
+// sqliteInserting inserts rows in chunks.
+func sqliteInserting(into string, cols []column, tail string, rows [][]any, run runStatement) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -120,9 +119,9 @@ func sqliteInsert(ctx context.Context, q querier, into string, cols []column, co
 		if len(rows) < chunk {
 			continue
 		}
-		text := head + strings.Repeat(", "+row, chunk-1) + " " + conflict
+		text := head + strings.Repeat(", "+row, chunk-1) + " " + tail
 		for ; len(rows) >= chunk; rows = rows[chunk:] {
-			if _, err := q.exec(ctx, text, slices.AppendSeq(args[:0], flat(rows[:chunk]))...); err != nil {
+			if err := run(text, slices.AppendSeq(args[:0], flat(rows[:chunk]))); err != nil {
 				return err
 			}
 		}

@@ -74,7 +74,7 @@ func newStore(b *base) *Store {
 		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
 		Jobs: &Jobs{b}, Leases: &Leases{b}, Nodes: &Nodes{b}, Memos: &Memos{b}, Policies: &Policies{b}, Presence: &Presence{b}, Previews: &Previews{b},
 		Queries: newQueries(b), Queue: queue,
-		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b},
+		Releases: &Releases{b}, Reports: newReports(b), Reusables: inputs, SavedQueries: &SavedQueries{b}, Schedules: &Schedules{b},
 		Secrets: &Secrets{b}, Usage: &Usage{b}, Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
 	}
 }

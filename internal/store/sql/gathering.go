@@ -1,0 +1,128 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Bounds of a gathering: how many write at once, how many they write for, how many may wait, and how long a write may take.
+const (
+	gatherWriters = 2 // while one waits for its commit, another one has its rows ready
+	gatherBatch   = 64
+	gatherWaiting = 4096
+	gatherTime    = time.Minute
+)
+
+// gathering lets those who write the same kind of thing at the same moment share a transaction and its statements: on PostgreSQL these are most of
+// what a small write costs. Nobody waits for company: who comes when few write begins at once, and those who come meanwhile are the next batch.
+// There is no goroutine: of those who wait, one takes a turn and works for all. Safe for concurrent use.
+type gathering[T any] struct {
+	write func(ctx context.Context, all []T) error // stores all or nothing
+	key   func(one T) string                       // two with one key are never written together
+
+	turns   chan struct{} // holds a token for each who writes
+	mu      sync.Mutex
+	waiting []*gathered[T]
+}
+
+// gathered is what one caller wants to write.
+type gathered[T any] struct {
+	one  T
+	err  error         // set before done is closed
+	done chan struct{} // closed when it is written, or was refused
+}
+
+func newGathering[T any](key func(one T) string, write func(ctx context.Context, all []T) error) *gathering[T] {
+	return &gathering[T]{write: write, key: key, turns: make(chan struct{}, gatherWriters)}
+}
+
+// do returns when one is committed, or was refused. If ctx ends before, one may be written all the same.
+func (g *gathering[T]) do(ctx context.Context, one T) error {
+	w := &gathered[T]{one: one, done: make(chan struct{})}
+	if err := g.wait(w); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-w.done:
+			return w.err
+		case g.turns <- struct{}{}:
+			g.lead(ctx)
+		case <-ctx.Done():
+			g.leave(w)
+			return ctx.Err()
+		}
+	}
+}
+
+func (g *gathering[T]) wait(w *gathered[T]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == gatherWaiting {
+		return fault.Later(time.Second, "the database has %d writes waiting and takes no more now", gatherWaiting)
+	}
+	g.waiting = append(g.waiting, w)
+	return nil
+}
+
+// leave takes w out of those who wait, if it is among them still.
+func (g *gathering[T]) leave(w *gathered[T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *gathered[T]) bool { return other == w })
+}
+
+// take takes the next batch, in the order in which they came but for those whose key is in it already.
+func (g *gathering[T]) take() (batch []*gathered[T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := map[string]bool{}
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *gathered[T]) bool {
+		key := g.key(w.one)
+		if len(batch) == gatherBatch || taken[key] {
+			return false
+		}
+		taken[key] = true
+		batch = append(batch, w)
+		return true
+	})
+	return batch
+}
+
+// errBroken is what those get whose writer panicked: they must not wait for good.
+var errBroken = errors.New("the write broke off")
+
+// lead writes a batch, and gives the turn back. It goes on when who leads has gone: the others are still there.
+func (g *gathering[T]) lead(ctx context.Context) {
+	batch := g.take()
+	for _, w := range batch {
+		w.err = errBroken
+	}
+	defer func() {
+		for _, w := range batch {
+			close(w.done)
+		}
+		<-g.turns
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTime)
+	defer cancel()
+	all := make([]T, len(batch))
+	for i, w := range batch {
+		all[i] = w.one
+	}
+	if len(all) == 0 {
+		return
+	}
+	err := g.write(ctx, all)
+	alone := err != nil && len(all) > 1 && ctx.Err() == nil && fault.Of(explain(err, "write")) != fault.Unavailable
+	for _, w := range batch {
+		if w.err = err; alone { // one of them is at fault: the others must not suffer for it
+			w.err = g.write(ctx, []T{w.one})
+		}
+	}
+}
