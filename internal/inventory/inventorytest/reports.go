@@ -3,6 +3,7 @@ package inventorytest
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +58,52 @@ func reportRoundTrip(t *testing.T, s Store) {
 	ok(t, err)
 	bare.Type, bare.ProducedAt = "agent", start
 	same(t, "bare report", bare, got)
+}
+
+// reportsAtOnce: reports of runs and of plans, of several nodes, each sent twice, some of them stored before.
+func reportsAtOnce(t *testing.T, s Store) {
+	t.Helper()
+	const nodes, runs = 10, 3
+	all := map[fleet.Digest]inventory.Report{}
+	for n := range nodes {
+		node := fleet.Certname(fmt.Sprintf("n%02d.example", n))
+		for i := range runs {
+			r := report(node, n*100+i)
+			all[r.ID] = r
+		}
+		plan := report(node, n*100+50)
+		plan.Type = "plan"
+		all[plan.ID] = plan
+		if n%2 == 0 {
+			ok(t, s.SaveReport(t.Context(), report(node, n*100)))
+			ok(t, s.SaveReport(t.Context(), plan))
+		}
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		for _, r := range all {
+			wg.Go(func() {
+				if err := s.SaveReport(t.Context(), r); err != nil {
+					t.Errorf("%s: %v", r.Certname, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	list, err := s.Reports(t.Context(), inventory.ReportFilter{Page: inventory.Page{Limit: 1000}})
+	ok(t, err)
+	same(t, "how many there are", len(all), len(list))
+	for id, want := range all {
+		got, err := s.Report(t.Context(), string(id))
+		ok(t, err)
+		same(t, "report", want, got)
+	}
+	for n := range nodes {
+		name := fleet.Certname(fmt.Sprintf("n%02d.example", n))
+		node, err := s.Node(t.Context(), name)
+		ok(t, err)
+		same(t, "the latest report of "+string(name), report(name, n*100+runs-1).ID, node.LatestReport)
+	}
 }
 
 func reportTwice(t *testing.T, s Store) {

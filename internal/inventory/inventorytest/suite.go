@@ -38,6 +38,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"purging forgets everything":            purge,
 		"reports are read as saved":             reportRoundTrip,
 		"reports are stored once":               reportTwice,
+		"reports that come at once":             reportsAtOnce,
 		"reports are listed newest first":       reportPages,
 		"reports are found by a prefix":         reportPrefix,
 		"reports are kept in short":             shorten,

@@ -38,16 +38,25 @@ func (d *dialect) insert(ctx context.Context, q querier, into string, cols []col
 // insertKeyed is insert into a table with ids. It returns the ids of the rows that were written, by a column that tells them apart.
 func (d *dialect) insertKeyed(ctx context.Context, q querier, into string, cols []column, conflict, key string, rows [][]any) (map[string]int64, error) {
 	ids := make(map[string]int64, len(rows))
-	err := d.inserting(into, cols, conflict+" RETURNING "+key+", id", rows, func(text string, args []any) error {
-		_, err := collect(ctx, q, func(row scanner) (id int64, err error) {
-			var name string
-			err = row.Scan(&name, &id)
-			ids[name] = id
-			return id, err
-		}, text, args...)
-		return err
+	_, err := insertReading(ctx, q, d, into, cols, conflict+" RETURNING "+key+", id", rows, func(row scanner) (id int64, err error) {
+		var name string
+		err = row.Scan(&name, &id)
+		ids[name] = id
+		return id, err
 	})
 	return ids, err
+}
+
+// insertReading is insert with a tail that ends in RETURNING: it reads what that returns, in any order.
+func insertReading[T any](
+	ctx context.Context, q querier, d *dialect, into string, cols []column, tail string, rows [][]any, read func(scanner) (T, error),
+) (all []T, err error) {
+	err = d.inserting(into, cols, tail, rows, func(text string, args []any) error {
+		some, err := collect(ctx, q, read, text, args...)
+		all = append(all, some...)
+		return err
+	})
+	return all, err
 }
 
 // column is one column of a bulk insert.

@@ -92,14 +92,20 @@ func (s *Events) SettleRuns(ctx context.Context, settlements []event.Settlement,
 	slices.SortFunc(settlements, func(a, b event.Settlement) int {
 		return cmp.Or(cmp.Compare(a.Run.Node, b.Run.Node), cmp.Compare(a.Run.ID, b.Run.ID))
 	})
+	keys := make([]runKey, len(settlements))
+	for i, one := range settlements {
+		keys[i] = runKey{one.Run.Node, one.Run.ID}
+	}
+	keys = slices.Compact(keys)
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		var parts []part
 		settled = nil
+		runs, err := s.lockEventRuns(ctx, q, keys, now)
+		if err != nil {
+			return err
+		}
 		for _, one := range settlements {
-			was, err := lockEventRun(ctx, q, one.Run.Node, one.Run.ID, now)
-			if err != nil {
-				return err
-			}
+			was := runs[runKey{one.Run.Node, one.Run.ID}]
 			if was.Last != one.Was || was.Settled || was.Report != one.Run.Report {
 				continue
 			}

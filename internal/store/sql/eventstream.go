@@ -44,20 +44,22 @@ func (s *Events) TakeEvents(ctx context.Context, batches []event.Batch, now time
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(batches[a].Node, batches[b].Node), cmp.Compare(batches[a].Run, batches[b].Run))
 	})
+	var keys []runKey
+	for _, i := range order {
+		keys = append(keys, runKey{batches[i].Node, batches[i].Run})
+	}
+	keys = slices.Compact(keys)
 	var taken []event.Taken
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		fresh := make([]part, 0, len(batches))
 		result := make([]event.Taken, len(batches))
-		runs := map[runKey]event.Run{}
+		runs, err := s.lockEventRuns(ctx, q, keys, now)
+		if err != nil {
+			return err
+		}
 		for _, i := range order {
 			b := batches[i]
-			run, known := runs[runKey{b.Node, b.Run}]
-			if !known {
-				var err error
-				if run, err = lockEventRun(ctx, q, b.Node, b.Run, now); err != nil {
-					return err
-				}
-			}
+			run := runs[runKey{b.Node, b.Run}]
 			after, events, last := run.Take(b.Events)
 			if err := linkJob(ctx, q, &after, events); err != nil {
 				return err
@@ -75,10 +77,19 @@ func (s *Events) TakeEvents(ctx context.Context, batches []event.Batch, now time
 	return taken, explain(err, "store events of runs")
 }
 
-// lockEventRun makes the row of a run, if there is none, and holds it.
-func lockEventRun(ctx context.Context, q querier, node fleet.Certname, run string, now time.Time) (event.Run, error) {
-	return scanEventRun(q.row(ctx, `INSERT INTO event_runs (node, run, touched_at) VALUES ($1, $2, $3)
-		ON CONFLICT (node, run) DO UPDATE SET touched_at = excluded.touched_at RETURNING `+eventRunColumns, node, run, micros(now)))
+// lockEventRuns makes the rows of runs, where there are none, and holds them. The keys are sorted, and each is there once.
+func (s *Events) lockEventRuns(ctx context.Context, q querier, keys []runKey, now time.Time) (map[runKey]event.Run, error) {
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{string(k.node), k.run, micros(now)}
+	}
+	held, err := insertReading(ctx, q, &s.dialect, "event_runs", []column{{"node", texts}, {"run", texts}, {"touched_at", ints}},
+		"ON CONFLICT (node, run) DO UPDATE SET touched_at = excluded.touched_at RETURNING "+eventRunColumns, rows, scanEventRun)
+	runs := make(map[runKey]event.Run, len(held))
+	for _, r := range held {
+		runs[runKey{r.Node, r.ID}] = r
+	}
+	return runs, err
 }
 
 // linkJob finds the job of a run that has just begun: one with a run of that name on the same node.
@@ -117,7 +128,7 @@ var streamRow = []column{
 	{"detail", texts},
 }
 
-// appendEvents numbers events, stores them, and writes their runs.
+// appendEvents numbers events, stores them, and writes their runs, which are held.
 func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
 	count := 0
 	for _, p := range parts {
@@ -129,6 +140,7 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 	}
 	rows := make([][]any, 0, count)
 	firsts := map[runKey]int64{}
+	runs := map[runKey]event.Run{} // as they are after their last part
 	for _, p := range parts {
 		k := runKey{p.run.Node, p.run.ID}
 		firsts[k] = cmp.Or(firsts[k], p.run.First)
@@ -144,9 +156,10 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 			number++
 		}
 		p.run.First = firsts[k]
-		if err := updateEventRun(ctx, q, p.run); err != nil {
-			return err
-		}
+		runs[k] = p.run
+	}
+	if err := s.updateEventRuns(ctx, q, runs, now); err != nil {
+		return err
 	}
 	return s.dialect.insert(ctx, q, "run_events", streamRow, "", rows)
 }
@@ -188,11 +201,33 @@ func (s *Events) AddEvents(ctx context.Context, events []event.Event, now time.T
 	return explain(err, "store events of agents")
 }
 
-func updateEventRun(ctx context.Context, q querier, r event.Run) error {
-	_, err := q.exec(ctx, `UPDATE event_runs SET job_id = $1, environment = $2, first = $3, last = $4, began_at = $5, ended_at = $6, status = $7,
-		missing = $8, settled = $9 WHERE node = $10 AND run = $11`,
-		r.Job, query.Clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), query.Clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
-	return err
+var eventRunRow = []column{
+	{"node", texts},
+	{"run", texts},
+	{"job_id", ints},
+	{"environment", texts},
+	{"first", ints},
+	{"last", ints},
+	{"began_at", ints},
+	{"ended_at", ints},
+	{"status", texts},
+	{"missing", ints},
+	{"settled", ints},
+	{"touched_at", ints},
+}
+
+// updateEventRuns writes runs whose rows are held.
+func (s *Events) updateEventRuns(ctx context.Context, q querier, runs map[runKey]event.Run, now time.Time) error {
+	rows := make([][]any, 0, len(runs))
+	for _, r := range runs {
+		rows = append(rows, []any{
+			string(r.Node), r.ID, r.Job, query.Clean(r.Environment), r.First, int64(r.Last), micros(r.Began), micros(r.Ended), query.Clean(r.Status), int64(r.Missing),
+			bit(r.Settled), micros(now),
+		})
+	}
+	return s.dialect.insert(ctx, q, "event_runs", eventRunRow, `ON CONFLICT (node, run) DO UPDATE SET job_id = excluded.job_id, environment = excluded.environment,
+		first = excluded.first, last = excluded.last, began_at = excluded.began_at, ended_at = excluded.ended_at, status = excluded.status,
+		missing = excluded.missing, settled = excluded.settled`, rows)
 }
 
 // Events implements event.Store. The statement has only the conditions that are asked for, so that it can use

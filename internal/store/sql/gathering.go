@@ -32,7 +32,7 @@ type gathering[T any] struct {
 
 // gathered is what one caller wants to write.
 type gathered[T any] struct {
-	one  T
+	what T
 	err  error         // set before done is closed
 	done chan struct{} // closed when it is written, or was refused
 }
@@ -43,20 +43,29 @@ func newGathering[T any](key func(one T) string, write func(ctx context.Context,
 
 // do returns when one is committed, or was refused. If ctx ends before, one may be written all the same.
 func (g *gathering[T]) do(ctx context.Context, one T) error {
-	w := &gathered[T]{one: one, done: make(chan struct{})}
+	w := &gathered[T]{what: one, done: make(chan struct{})}
 	if err := g.wait(w); err != nil {
 		return err
 	}
-	for {
+	for !w.ended() {
 		select {
 		case <-w.done:
-			return w.err
 		case g.turns <- struct{}{}:
-			g.lead(ctx)
+			g.lead(ctx, w)
 		case <-ctx.Done():
 			g.leave(w)
 			return ctx.Err()
 		}
+	}
+	return w.err
+}
+
+func (w *gathered[T]) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -83,7 +92,7 @@ func (g *gathering[T]) take() (batch []*gathered[T]) {
 	defer g.mu.Unlock()
 	taken := map[string]bool{}
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *gathered[T]) bool {
-		key := g.key(w.one)
+		key := g.key(w.what)
 		if len(batch) == gatherBatch || taken[key] {
 			return false
 		}
@@ -97,32 +106,38 @@ func (g *gathering[T]) take() (batch []*gathered[T]) {
 // errBroken is what those get whose writer panicked: they must not wait for good.
 var errBroken = errors.New("the write broke off")
 
-// lead writes a batch, and gives the turn back. It goes on when who leads has gone: the others are still there.
-func (g *gathering[T]) lead(ctx context.Context) {
+// lead writes a batch in the turn of w, and gives the turn back. Whose own write has ended works for nobody else.
+func (g *gathering[T]) lead(ctx context.Context, w *gathered[T]) {
+	defer func() { <-g.turns }()
+	if w.ended() {
+		return
+	}
 	batch := g.take()
-	for _, w := range batch {
-		w.err = errBroken
+	if len(batch) == 0 { // w is in one that another one writes
+		return
+	}
+	for _, one := range batch {
+		one.err = errBroken
 	}
 	defer func() {
-		for _, w := range batch {
-			close(w.done)
+		for _, one := range batch {
+			close(one.done)
 		}
-		<-g.turns
 	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTime)
-	defer cancel()
-	all := make([]T, len(batch))
-	for i, w := range batch {
-		all[i] = w.one
+	if len(batch) > 1 || batch[0] != w { // who leads may go away, the others are still there
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), gatherTime)
+		defer cancel()
 	}
-	if len(all) == 0 {
-		return
+	all := make([]T, len(batch))
+	for i, one := range batch {
+		all[i] = one.what
 	}
 	err := g.write(ctx, all)
 	alone := err != nil && len(all) > 1 && ctx.Err() == nil && fault.Of(explain(err, "write")) != fault.Unavailable
-	for _, w := range batch {
-		if w.err = err; alone { // one of them is at fault: the others must not suffer for it
-			w.err = g.write(ctx, []T{w.one})
+	for _, one := range batch {
+		if one.err = err; alone { // one of them is at fault: the others must not suffer for it
+			one.err = g.write(ctx, []T{one.what})
 		}
 	}
 }

@@ -109,10 +109,13 @@ func postgresInserting(into string, cols []column, tail string, rows [][]any, ru
 	return run("INSERT INTO "+into+" ("+strings.Join(names, ", ")+") SELECT * FROM unnest("+strings.Join(lists, ", ")+") "+tail, args)
 }
 
+// listOf is a column of rows. A value of another kind than its column's is a mistake of this package, and must not become a zero.
 func listOf[T any](rows [][]any, i int) []T {
 	list := make([]T, len(rows))
 	for n, row := range rows {
-		list[n], _ = row[i].(T)
+		if row[i] != nil {
+			list[n] = row[i].(T) //nolint:forcetypeassert // see above
+		}
 	}
 	return list
 }

@@ -14,7 +14,7 @@ import (
 // Reports is what runs reported.
 type Reports struct {
 	*base
-	together *gathering[storedReport]
+	together *gathering[storedReport] // PostgreSQL
 }
 
 const reportColumns = `r.digest, n.certname, r.environment, r.status, r.noop, r.noop_pending, r.corrective, r.completed,

@@ -23,7 +23,9 @@ type storedReport struct {
 
 func newReports(b *base) *Reports {
 	s := &Reports{base: b}
-	s.together = newGathering(func(r storedReport) string { return string(r.Certname) }, s.putNewReports)
+	if b.writer == nil { // SQLite's writer lets all that is written share a transaction
+		s.together = newGathering(func(r storedReport) string { return string(r.Certname) }, s.putNewReports)
+	}
 	return s
 }
 
@@ -35,8 +37,14 @@ func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
 	if r.Type == "" {
 		r.Type = agentReport
 	}
-	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
-	return explain(s.together.do(ctx, storedReport{r, document}), "save a report of %s", r.Certname)
+	stored := storedReport{r, s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })}
+	var err error
+	if s.together != nil {
+		err = s.together.do(ctx, stored)
+	} else {
+		err = s.putNewReports(ctx, []storedReport{stored})
+	}
+	return explain(err, "save a report of %s", r.Certname)
 }
 
 // errKnown ends a write of which a part is stored already.
