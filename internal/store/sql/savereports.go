@@ -23,9 +23,7 @@ type storedReport struct {
 
 func newReports(b *base) *Reports {
 	s := &Reports{base: b}
-	if b.writer == nil { // SQLite's writer lets all that is written share a transaction
-		s.together = newGathering(func(r storedReport) string { return string(r.Certname) }, s.putNewReports)
-	}
+	s.together = newGathering(func(r storedReport) string { return string(r.Certname) }, s.putNewReports)
 	return s
 }
 
@@ -38,13 +36,10 @@ func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
 		r.Type = agentReport
 	}
 	stored := storedReport{r, s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })}
-	var err error
-	if s.together != nil {
-		err = s.together.do(ctx, stored)
-	} else {
-		err = s.putNewReports(ctx, []storedReport{stored})
+	if s.writer != nil { // which lets all that is written share a transaction
+		return explain(s.putNewReports(ctx, []storedReport{stored}), "save a report of %s", r.Certname)
 	}
-	return explain(err, "save a report of %s", r.Certname)
+	return explain(s.together.do(ctx, stored), "save a report of %s", r.Certname)
 }
 
 // errKnown ends a write of which a part is stored already.
