@@ -17,7 +17,8 @@
 // a thousand small writes share a few dozen fsyncs, and no goroutine has to run.
 // A full queue answers Unavailable with a time to come back.
 // PostgreSQL batches commits itself: each act is an ordinary transaction there,
-// repeated when it lost against another.
+// repeated when it lost against another. But its statements cost as much as its
+// rows, so what comes often and at the same time (reports) is gathered into few.
 //
 // Costly work happens before an act joins the queue: reading what is stored,
 // comparing, compressing. The act then checks that what was read still holds.
