@@ -47,11 +47,14 @@ func (g *gathering[T]) do(ctx context.Context, one T) error {
 	if err := g.wait(w); err != nil {
 		return err
 	}
+	turns := g.turns
 	for !w.ended() {
 		select {
 		case <-w.done:
-		case g.turns <- struct{}{}:
-			g.lead(ctx, w)
+		case turns <- struct{}{}:
+			if !g.lead(ctx, w) {
+				turns = nil // w is being written: a turn that is free would be taken again and again
+			}
 		case <-ctx.Done():
 			g.leave(w)
 			return ctx.Err()
@@ -106,15 +109,15 @@ func (g *gathering[T]) take() (batch []*gathered[T]) {
 // errBroken is what those get whose writer panicked: they must not wait for good.
 var errBroken = errors.New("the write broke off")
 
-// lead writes a batch in the turn of w, and gives the turn back. Whose own write has ended works for nobody else.
-func (g *gathering[T]) lead(ctx context.Context, w *gathered[T]) {
+// lead writes a batch in the turn of w, unless nobody waits, and gives the turn back. Whose own write has ended works for nobody else.
+func (g *gathering[T]) lead(ctx context.Context, w *gathered[T]) bool {
 	defer func() { <-g.turns }()
 	if w.ended() {
-		return
+		return false
 	}
 	batch := g.take()
-	if len(batch) == 0 { // w is in one that another one writes
-		return
+	if len(batch) == 0 {
+		return false
 	}
 	for _, one := range batch {
 		one.err = errBroken
@@ -140,4 +143,5 @@ func (g *gathering[T]) lead(ctx context.Context, w *gathered[T]) {
 			one.err = g.write(ctx, []T{one.what})
 		}
 	}
+	return true
 }

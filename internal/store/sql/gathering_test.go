@@ -100,6 +100,36 @@ func TestThoseWhoComeMeanwhileAreWrittenTogether(t *testing.T) {
 	}
 }
 
+// Who is written by another one, while a turn is free, waits for the other one and does not ask for the turn again and again.
+func TestWhoIsWrittenWaits(t *testing.T) {
+	t.Parallel()
+	began, g := newBatches()
+	release := occupied(t, began, g)
+	wait := send(t, g, "a", "b")
+	gatheredWaits(g, 2)
+	release()
+	both := <-began
+	quiet := 0 // how often in a row nobody took the free turn
+	for round := 0; quiet < 3 && round < 100; round++ {
+		quiet++
+		g.mu.Lock() // who takes the turn now keeps it
+		for range 20_000 {
+			if runtime.Gosched(); len(g.turns) > 1 {
+				quiet = 0
+				break
+			}
+		}
+		g.mu.Unlock()
+	}
+	if quiet < 3 {
+		t.Error("who is being written takes the free turn again and again")
+	}
+	both.end <- nil
+	if err := errors.Join(wait()...); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOneWhoIsRefusedHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	began, g := newBatches()
