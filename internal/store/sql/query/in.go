@@ -60,7 +60,13 @@ func (s scope) related(q *pql.Query) string {
 	here, there := pql.Related(s.entity, q.Entity)
 	other, rows := s.open(q, false)
 	if slices.Equal(here, []string{"certname"}) {
-		return "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
+		among := "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
+		if q.Entity == "facts" {
+			// Facts are put together from leaves, and PostgreSQL expects that a condition on them leaves one node: it would go through all of
+			// them again for each node. With IS TRUE it makes a table of the nodes once, and looks each of them up.
+			return s.Words.either(among, "("+among+" IS TRUE)")
+		}
+		return among
 	}
 	left, right := make([]string, len(here)), make([]string, len(there))
 	for i := range here {

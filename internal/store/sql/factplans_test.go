@@ -22,3 +22,16 @@ func TestPagesOfFactsReadNoFactsOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// Nodes that have some facts are found in a table of those nodes. PostgreSQL would rather go through the facts once for each node.
+func TestNodesByTheirFactsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		q := checked(t, `nodes[certname] { facts { name = "role" and value = "web" } and facts { name = "dc" and value = "one" } }`)
+		if plan := explainPlan(t, s, q.Query()); s.dialect.postgres && strings.Contains(plan, "Join Filter: (n1.id") {
+			t.Errorf("the plan compares each node with each:\n%s", plan)
+		}
+	})
+}
