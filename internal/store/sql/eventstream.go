@@ -216,18 +216,19 @@ var eventRunRow = []column{
 	{"touched_at", ints},
 }
 
-// updateEventRuns writes runs whose rows are held.
+// updateEventRuns writes runs whose rows are held, so that their order does not matter. Who held them has set touched_at; it stands here because
+// a row cannot be without it.
 func (s *Events) updateEventRuns(ctx context.Context, q querier, runs map[runKey]event.Run, now time.Time) error {
 	rows := make([][]any, 0, len(runs))
 	for _, r := range runs {
 		rows = append(rows, []any{
-			string(r.Node), r.ID, r.Job, query.Clean(r.Environment), r.First, int64(r.Last), micros(r.Began), micros(r.Ended), query.Clean(r.Status), int64(r.Missing),
-			bit(r.Settled), micros(now),
+			string(r.Node), r.ID, r.Job, query.Clean(r.Environment), r.First, int64(r.Last), micros(r.Began), micros(r.Ended),
+			query.Clean(r.Status), int64(r.Missing), bit(r.Settled), micros(now),
 		})
 	}
-	return s.dialect.insert(ctx, q, "event_runs", eventRunRow, `ON CONFLICT (node, run) DO UPDATE SET job_id = excluded.job_id, environment = excluded.environment,
-		first = excluded.first, last = excluded.last, began_at = excluded.began_at, ended_at = excluded.ended_at, status = excluded.status,
-		missing = excluded.missing, settled = excluded.settled`, rows)
+	return s.dialect.insert(ctx, q, "event_runs", eventRunRow, `ON CONFLICT (node, run) DO UPDATE SET
+		job_id = excluded.job_id, environment = excluded.environment, first = excluded.first, last = excluded.last,
+		began_at = excluded.began_at, ended_at = excluded.ended_at, status = excluded.status, missing = excluded.missing, settled = excluded.settled`, rows)
 }
 
 // Events implements event.Store. The statement has only the conditions that are asked for, so that it can use
@@ -334,27 +335,6 @@ func (s *Events) PruneEvents(ctx context.Context, before time.Time) (int, error)
 
 // prunedEvents is how many rows are forgotten at once.
 const prunedEvents = 1000
-
-var reportedRunRow = []column{
-	{"node", texts},
-	{"run", texts},
-	{"report", texts},
-	{"reported_at", ints},
-	{"touched_at", ints},
-}
-
-// noteReports says that reports of runs are stored, in the transaction that stores them. They are of different nodes, and sorted by them.
-func (d *dialect) noteReports(ctx context.Context, q querier, reports []storedReport) error {
-	rows := make([][]any, 0, len(reports))
-	for _, r := range reports {
-		if r.Type == agentReport && pxp.CheckRun(r.TransactionUUID) == nil { // reports of other kinds belong to no run
-			at := micros(r.ReceivedAt)
-			rows = append(rows, []any{string(r.Certname), r.TransactionUUID, string(r.ID), at, at})
-		}
-	}
-	return d.insert(ctx, q, "event_runs", reportedRunRow, `ON CONFLICT (node, run) DO UPDATE SET
-		report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at WHERE event_runs.report = ''`, rows)
-}
 
 // rawOf is a stored JSON value as events have it.
 func rawOf(text string) jsontext.Value {

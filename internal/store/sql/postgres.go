@@ -93,31 +93,41 @@ func postgresInserting(into string, cols []column, tail string, rows [][]any, ru
 	}
 	names, lists, args := make([]string, len(cols)), make([]string, len(cols)), make([]any, len(cols))
 	for i, c := range cols {
-		names[i] = c.name
+		var err error
+		var of string
 		switch c.kind {
 		case ints:
-			lists[i], args[i] = "bigint[]", listOf[int64](rows, i)
+			of = "bigint"
+			args[i], err = listOf[int64](rows, i)
 		case texts:
-			lists[i], args[i] = "text[]", listOf[string](rows, i)
+			of = "text"
+			args[i], err = listOf[string](rows, i)
 		case blobs:
-			lists[i], args[i] = "bytea[]", listOf[[]byte](rows, i)
+			of = "bytea"
+			args[i], err = listOf[[]byte](rows, i)
 		case floats:
-			lists[i], args[i] = "double precision[]", listOf[*float64](rows, i)
+			of = "double precision"
+			args[i], err = listOf[*float64](rows, i)
 		}
-		lists[i] = fmt.Sprintf("$%d::%s", i+1, lists[i])
+		if err != nil {
+			return fmt.Errorf("column %s of %s: %w", c.name, into, err)
+		}
+		names[i], lists[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, of)
 	}
 	return run("INSERT INTO "+into+" ("+strings.Join(names, ", ")+") SELECT * FROM unnest("+strings.Join(lists, ", ")+") "+tail, args)
 }
 
 // listOf is a column of rows. A value of another kind than its column's is a mistake of this package, and must not become a zero.
-func listOf[T any](rows [][]any, i int) []T {
+func listOf[T any](rows [][]any, i int) ([]T, error) {
 	list := make([]T, len(rows))
 	for n, row := range rows {
-		if row[i] != nil {
-			list[n] = row[i].(T) //nolint:forcetypeassert // see above
+		value, ok := row[i].(T)
+		if !ok && row[i] != nil {
+			return nil, fmt.Errorf("a value is of the type %T, not %T", row[i], value)
 		}
+		list[n] = value
 	}
-	return list
+	return list, nil
 }
 
 // lost tells errors of a transaction that may succeed when it is repeated:

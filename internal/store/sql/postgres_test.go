@@ -376,3 +376,13 @@ func onBoth(t *testing.T, test func(t *testing.T, open func(tb testing.TB) *Stor
 		})
 	}
 }
+
+// An int where the column has int64 was stored as 0 without a word.
+func TestAValueOfAnotherKindIsNoZero(t *testing.T) {
+	t.Parallel()
+	ran := func(string, []any) error { t.Error("the statement was run"); return nil }
+	err := postgresInserting("events", []column{{"line", ints}}, "", [][]any{{int64(1)}, {2}}, ran)
+	if err == nil || !strings.Contains(err.Error(), "column line of events: a value is of the type int, not int64") {
+		t.Errorf("got %v", err)
+	}
+}

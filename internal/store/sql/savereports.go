@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // agentReport is the type of reports of runs; others, such as those of plans, say nothing of a node's state.
@@ -45,9 +46,8 @@ func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
 // errKnown ends a write of which a part is stored already.
 var errKnown = errors.New("the report is known")
 
-// putNewReports stores those reports, of different nodes, that are not stored yet.
+// putNewReports stores those reports, of different nodes, that are not stored yet. It sorts what it is given.
 func (s *Reports) putNewReports(ctx context.Context, reports []storedReport) error {
-	reports = slices.Clone(reports)
 	// All who write several nodes take their rows in this order, so that they do not wait for each other in a circle.
 	slices.SortFunc(reports, func(a, b storedReport) int { return strings.Compare(string(a.Certname), string(b.Certname)) })
 	for len(reports) > 0 {
@@ -119,7 +119,12 @@ func (s *Reports) putReports(ctx context.Context, q querier, reports []storedRep
 		return nil, err
 	}
 	if len(ids) < len(reports) {
-		return slices.DeleteFunc(slices.Clone(reports), func(r storedReport) bool { _, ok := ids[string(r.ID)]; return !ok }), errKnown
+		for _, r := range reports {
+			if _, ok := ids[string(r.ID)]; ok {
+				unknown = append(unknown, r)
+			}
+		}
+		return unknown, errKnown
 	}
 	documents := make([][]any, len(reports))
 	var events [][]any
@@ -131,7 +136,7 @@ func (s *Reports) putReports(ctx context.Context, q querier, reports []storedRep
 	if err := s.dialect.insert(ctx, q, "report_documents", []column{{"report_id", ints}, {"document", blobs}}, "", documents); err != nil {
 		return nil, err
 	}
-	if err := s.dialect.noteReports(ctx, q, reports); err != nil {
+	if err := s.noteRuns(ctx, q, reports); err != nil {
 		return nil, err
 	}
 	return nil, s.dialect.insert(ctx, q, "events", eventRow, "", events)
@@ -174,6 +179,27 @@ func (s *Reports) putReportNodes(ctx context.Context, q querier, reports []store
 	ids, err := s.dialect.insertKeyed(ctx, q, "nodes", reportNodeRow, conflict, "certname", runs)
 	maps.Copy(ids, others)
 	return ids, err
+}
+
+var reportedRunRow = []column{
+	{"node", texts},
+	{"run", texts},
+	{"report", texts},
+	{"reported_at", ints},
+	{"touched_at", ints},
+}
+
+// noteRuns says of runs that their reports are stored, for those who bring reports and streams of events together.
+func (s *Reports) noteRuns(ctx context.Context, q querier, reports []storedReport) error {
+	rows := make([][]any, 0, len(reports))
+	for _, r := range reports {
+		if r.Type == agentReport && pxp.CheckRun(r.TransactionUUID) == nil { // reports of other kinds belong to no run
+			at := micros(r.ReceivedAt)
+			rows = append(rows, []any{string(r.Certname), r.TransactionUUID, string(r.ID), at, at})
+		}
+	}
+	return s.dialect.insert(ctx, q, "event_runs", reportedRunRow, `ON CONFLICT (node, run) DO UPDATE SET
+		report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at WHERE event_runs.report = ''`, rows)
 }
 
 var eventRow = []column{

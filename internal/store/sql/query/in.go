@@ -60,13 +60,13 @@ func (s scope) related(q *pql.Query) string {
 	here, there := pql.Related(s.entity, q.Entity)
 	other, rows := s.open(q, false)
 	if slices.Equal(here, []string{"certname"}) {
-		among := "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
+		text := "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
 		if q.Entity == "facts" {
 			// Facts are put together from leaves, and PostgreSQL expects that a condition on them leaves one node: it would go through all of
 			// them again for each node. With IS TRUE it makes a table of the nodes once, and looks each of them up.
-			return s.Words.either(among, "("+among+" IS TRUE)")
+			return s.Words.either(text, "("+text+" IS TRUE)")
 		}
-		return among
+		return text
 	}
 	left, right := make([]string, len(here)), make([]string, len(there))
 	for i := range here {
