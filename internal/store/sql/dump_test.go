@@ -207,7 +207,7 @@ func fillRow(ctx context.Context, q querier, table schemaTable, n int64) error {
 
 func indexesOf(t *testing.T, s *Store) []string {
 	t.Helper()
-	indexes, err := collect(t.Context(), s.reads, scanPair, s.dialect.described.indexes)
+	indexes, err := collect(t.Context(), s.reads, scanPair, s.dialect.described.added)
 	if err != nil {
 		t.Fatal(err)
 	}

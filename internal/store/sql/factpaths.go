@@ -25,13 +25,20 @@ func (s *Facts) usePaths(ctx context.Context, q querier) error {
 // holdPaths waits until nobody uses fact paths, and keeps others from it until the transaction ends. What is remembered of
 // them is forgotten.
 func (s *Facts) holdPaths(ctx context.Context, q querier) error {
-	if s.dialect.postgres {
-		if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock("+factPathLock+")"); err != nil {
-			return err
-		}
+	if err := s.awaitFacts(ctx, q); err != nil {
+		return err
 	}
 	s.paths.forget()
 	return nil
+}
+
+// awaitFacts waits until nobody writes facts, and keeps others from it until the transaction ends.
+func (s *base) awaitFacts(ctx context.Context, q querier) error {
+	if !s.dialect.postgres {
+		return nil
+	}
+	_, err := q.exec(ctx, "SELECT pg_advisory_xact_lock("+factPathLock+")")
+	return err
 }
 
 // PruneFactPaths forgets paths of facts that no node has, and counts them.
@@ -90,7 +97,11 @@ func (s *Facts) pruneFactPaths(ctx context.Context) (pruned int, more bool, err 
 		}
 		count, err := q.exec(ctx, "DELETE FROM fact_paths WHERE id IN "+list+
 			" AND NOT EXISTS (SELECT 1 FROM fact_kinds k WHERE k.path_id = fact_paths.id)", string(text))
+		if err != nil {
+			return err
+		}
 		pruned = int(count)
+		_, err = q.exec(ctx, "DELETE FROM indexed_paths WHERE path_id NOT IN (SELECT id FROM fact_paths)")
 		return err
 	})
 	return pruned, len(ids) == prunedPaths, err

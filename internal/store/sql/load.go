@@ -31,7 +31,7 @@ type Loader struct {
 	q       *prepared
 	file    *sqliteFile // SQLite
 	tables  map[string]schemaTable
-	indexes [][2]string
+	added   [][2]string // indexes and triggers: what drops one and what makes it
 	over    bool
 	mark    *move.Mark // what the database says then; nil: nothing
 	anew    bool       // what is there came with a move that did not end
@@ -168,13 +168,13 @@ func filledByMigrations(table string) bool {
 	return slices.Contains([]string{"act_end", "counters", "event_numbers", "presence_numbers", "schema_writers"}, table)
 }
 
-// begin begins the transaction, with empty tables and without their indexes.
+// begin begins the transaction, with empty tables and without their indexes and triggers.
 func (l *Loader) begin(ctx context.Context) error {
 	tables, err := readTables(ctx, l.q, l.dialect)
 	if err != nil {
 		return err
 	}
-	l.indexes, err = collect(ctx, l.q, scanPair, l.dialect.described.indexes)
+	l.added, err = collect(ctx, l.q, scanPair, l.dialect.described.added)
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (l *Loader) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, index := range l.indexes {
-		if err := l.run(ctx, "DROP INDEX "+identifier(index[0])); err != nil {
+	for _, added := range l.added {
+		if err := l.run(ctx, added[0]); err != nil {
 			return err
 		}
 	}
@@ -321,9 +321,9 @@ func (l *Loader) finish(ctx context.Context, sequences map[string]int64) error {
 	if err := l.setSequences(ctx, sequences); err != nil {
 		return err
 	}
-	for _, index := range l.indexes {
-		if err := l.run(ctx, index[1]); err != nil {
-			return fmt.Errorf("index %s: %w", index[0], err)
+	for _, added := range l.added {
+		if err := l.run(ctx, added[1]); err != nil {
+			return fmt.Errorf("%.60s: %w", added[1], err)
 		}
 	}
 	if !l.dialect.postgres {

@@ -16,6 +16,7 @@ import (
 // Queries answers questions in the query language.
 type Queries struct {
 	*base
+	index     *factIndex
 	asking    chan struct{} // a place for each query that runs
 	compiling chan struct{} // the same, of compilations
 }
@@ -31,13 +32,14 @@ const maxQueries = sqliteReaders / 2
 const maxCompileQueries = sqliteReaders / 4
 
 func newQueries(b *base) *Queries {
-	return &Queries{base: b, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
+	index := &factIndex{base: b, clock: time.Now, counted: map[string]int{}}
+	return &Queries{base: b, index: index, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
 }
 
 // Ask implements inventory.Asker.
 func (s *Queries) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
-	return s.query(ctx, s.places(question), query.UsesPaths(q), func(ctx context.Context, on querier, t *query.Translation) error {
+	return s.query(ctx, s.places(question), q, func(ctx context.Context, on querier, t *query.Translation) error {
 		t.Gone = question.Gone
 		if question.Counted != nil {
 			total, err := count(ctx, on, t.Again(), q)
@@ -73,8 +75,8 @@ func (s *Queries) places(question inventory.Question) chan struct{} {
 	return s.asking
 }
 
-// query runs act on one state of the store, for a bounded time.
-func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *query.Translation) error) error {
+// query runs act on one state of the store, for a bounded time. act translates q, or what has the same conditions.
+func (s *Queries) query(ctx context.Context, places chan struct{}, q *pql.Query, act func(context.Context, querier, *query.Translation) error) error {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -84,6 +86,8 @@ func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, a
 	case <-ctx.Done():
 		return fault.Later(comeBack, "%d other queries are running; try again later", cap(places))
 	}
+	var compared []string
+	var indexed []indexedPath
 	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
 		t := &query.Translation{Words: query.Words{Postgres: s.dialect.postgres}}
 		some, err := one[bool](on.row(ctx, "SELECT EXISTS (SELECT 1 FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0)"))
@@ -91,13 +95,27 @@ func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, a
 			return err
 		}
 		t.Active = !some
-		if paths {
+		if query.ComparesFacts(q) {
+			if indexed, err = s.index.indexed(ctx, on); err != nil {
+				return err
+			}
+			t.Indexed = make(map[string]int64, len(indexed))
+			for _, p := range indexed {
+				t.Indexed[p.path] = p.id
+			}
+		}
+		if query.UsesPaths(q) {
 			if t.Paths, err = collect(ctx, on, scanPath, "SELECT id, path FROM fact_paths"); err != nil {
 				return err
 			}
 		}
-		return act(ctx, on, t)
+		err = act(ctx, on, t)
+		compared = t.Compared
+		return err
 	})
+	if err == nil {
+		s.index.asked(outer, compared, indexed)
+	}
 	if err != nil && ctx.Err() != nil && outer.Err() == nil {
 		return fault.Wrap(fault.Unavailable, err, "the query took longer than %v; narrow it, or ask for fewer rows", queryTime)
 	}

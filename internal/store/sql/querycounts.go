@@ -11,7 +11,7 @@ import (
 
 // AskEvents implements inventory.Asker.
 func (s *Queries) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
-	return s.query(ctx, s.asking, query.UsesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *query.Translation) error {
+	return s.query(ctx, s.asking, q.Events.Query(), func(ctx context.Context, on querier, first *query.Translation) error {
 		for _, by := range q.SummarizeBy {
 			t := first.Again()
 			t.Gone = q.Gone

@@ -21,17 +21,17 @@ var sqliteDialect = dialect{
 	goose: goose.DialectSQLite3,
 	words: strings.NewReplacer(
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "@int", "INTEGER", "@text", "TEXT",
-		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID"),
+		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID", "@fact_triggers", sqliteFactTriggers),
 	listed:    "(SELECT value FROM json_each(?))",
 	fence:     "SELECT token FROM leases WHERE name = $1 AND holder = $2 AND token = $3",
 	inserting: sqliteInserting,
 	described: described{
 		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_'
-			AND name <> 'moves' ORDER BY rowid`,
+			AND name NOT IN ('moves', 'indexed_paths', 'indexed_facts') ORDER BY rowid`,
 		has:      "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1)",
 		columns:  "SELECT name, type FROM pragma_table_info($1) ORDER BY cid",
 		parents:  `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`,
-		indexes:  "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid",
+		added:    "SELECT 'DROP ' || type || ' ' || name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY rowid",
 		numbered: "SELECT name, 'seq' FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' AND substr(name, 1, 6) <> 'goose_' ORDER BY name",
 		sequence: "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = $1 AND $2 <> ''), 0)",
 		setAt:    "INSERT INTO sqlite_sequence (name, seq) SELECT $1, CAST($2 AS INTEGER) WHERE $3 <> ''",

@@ -12,11 +12,11 @@ import (
 // described is how a dialect is asked for its tables; each statement gives the columns that
 // its name says.
 type described struct {
-	tables   string // name; without the one of moves, which says something of the database itself
+	tables   string // name; without the one of moves, which says something of the database itself, and the index of facts, which is made of others
 	has      string // whether there is a table $1
 	columns  string // name, type of the table ?
 	parents  string // names of tables that the table ? refers to
-	indexes  string // name, statement that makes it; without those of constraints
+	added    string // statements that drop and make an index or a trigger; without those of constraints
 	numbered string // names of tables that number their rows, and the column
 	sequence string // the last number of table $1, column $2
 	setAt    string // sets the last number of table $1 to $2, column $3

@@ -56,6 +56,11 @@ func (w Words) list(exprs, order string) string {
 	return w.either("json_group_array(json_array("+exprs+") ORDER BY "+order+")", "CAST(json_agg(json_build_array("+exprs+") ORDER BY "+order+") AS text)")
 }
 
+// single is such an array of one row.
+func (w Words) single(exprs string) string {
+	return w.either("json_array(json_array("+exprs+"))", "CAST(json_build_array(json_build_array("+exprs+")) AS text)")
+}
+
 // Elements is a table of a JSON array's strings: value, and at, the position.
 func (w Words) Elements(array string) string {
 	return w.either("(SELECT value, key AS at FROM json_each("+array+"))",

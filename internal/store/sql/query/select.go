@@ -27,7 +27,14 @@ type Statement struct {
 // SELECT.
 type facets struct {
 	scope
-	exprs []string
+	exprs  []string
+	places []place
+}
+
+// place is the join of the facts at a path.
+type place struct {
+	extra
+	path string
 }
 
 // use gives an expression a name in the inner SELECT.
@@ -73,6 +80,9 @@ func (t *Translation) Statement(q *pql.Query) Statement {
 	}
 	if inner.Len() == 0 {
 		inner.WriteString(", 1 AS c0")
+	}
+	for _, p := range f.places {
+		rows.joins = append(rows.joins, p.extra)
 	}
 	result.Text = "SELECT " + strings.Join(shown, ", ") + " FROM (SELECT " + inner.String()[2:] + rows.text(inner.String()) + ") q" + groups + order + limit
 	return result
@@ -137,7 +147,28 @@ func (f *facets) nested(path pql.Field, field sqlField) (raw string, as storedAs
 	}
 	list := "(SELECT " + f.Words.list("p.path, x.kind, x.value", "p.path") +
 		" FROM facts x JOIN fact_paths p ON p.id = x.path_id WHERE x.node_id = " + f.node + " AND " + f.below(path) + ")"
+	if !hasMatch(path) { // what has a value has nothing below it, which most have
+		at := f.place(path)
+		single := f.Words.single(f.Words.either("", "CAST(") + f.arg(leafPath(path)) + f.Words.either("", " AS text)") + ", " + at + ".kind, " + at + ".value")
+		list = "CASE WHEN " + at + ".kind IS NOT NULL THEN " + single + " ELSE " + list + " END"
+	}
 	return list, asLeafValue, leafPath(path)
+}
+
+// place joins the fact at a path, which a node has once at most, and names it. PostgreSQL would rather read the facts of all nodes: OFFSET
+// keeps it a look-up for each row.
+func (f *facets) place(path pql.Field) string {
+	text := leafPath(path)
+	i := slices.IndexFunc(f.places, func(p place) bool { return p.path == text })
+	if i < 0 {
+		i = len(f.places)
+		name := fmt.Sprintf("x%s_%d", f.scope.use, i)
+		facts := f.Words.either("facts "+name+" ON "+name, "LATERAL (SELECT x.kind, x.number, x.value FROM facts x WHERE x")
+		join := "LEFT JOIN " + facts + ".node_id = " + f.node + " AND " + f.Words.either(name, "x") + ".path_id = (SELECT id FROM fact_paths WHERE path = " +
+			f.arg(text) + ")" + f.Words.either("", " OFFSET 0) "+name+" ON TRUE")
+		f.places = append(f.places, place{extra{name, join}, text})
+	}
+	return f.places[i].name
 }
 
 func (f *facets) function(c pql.Column) ([]string, storedAs) {
@@ -180,6 +211,10 @@ func (f *facets) dynamic(path pql.Field, field sqlField) (kind, number, text str
 	}
 	if field.as == asLeaf {
 		return typeOfKind(field.kind), field.number, field.expr
+	}
+	if !hasMatch(path) {
+		at := f.place(path)
+		return "CASE WHEN " + at + ".kind IS NOT NULL THEN " + typeOfKind(at+".kind") + " END", at + ".number", at + ".value"
 	}
 	of := func(what string) string {
 		return "(SELECT " + what + " FROM facts x WHERE x.node_id = " + f.node + " AND " + f.at(path) + ")"

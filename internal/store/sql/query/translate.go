@@ -19,11 +19,14 @@ type Translation struct {
 	Gone   bool   // nodes that are deactivated or expired count too
 	Active bool   // no node is deactivated or expired
 	Failed error
+
+	Indexed  map[string]int64 // the ids of the paths that the index of facts has
+	Compared []string         // the paths that statements compared in a way that the index answers
 }
 
 // Again is a translation with the same knowledge for another statement.
 func (t *Translation) Again() *Translation {
-	return &Translation{Words: t.Words, Paths: t.Paths, Gone: t.Gone, Active: t.Active}
+	return &Translation{Words: t.Words, Paths: t.Paths, Gone: t.Gone, Active: t.Active, Indexed: t.Indexed}
 }
 
 // Path is a fact path that there is.

@@ -7,25 +7,51 @@ import (
 )
 
 // UsesPaths says whether a query needs to know every fact path.
-func UsesPaths(q *pql.Query) bool { return q.Where != nil && exprUsesPaths(q.Where) }
-
-func exprUsesPaths(e pql.Expr) bool {
+func UsesPaths(q *pql.Query) bool {
 	field := func(f pql.Field) bool { return hasMatch(f) || f.Name == "depth" }
+	return some(q.Where, func(e pql.Expr) bool {
+		c, ok := e.(pql.Compare)
+		return ok && c.Op == "~>" || slices.ContainsFunc(compared(e), field)
+	})
+}
+
+// ComparesFacts says whether a query compares facts at paths, so that the index of facts may help.
+func ComparesFacts(q *pql.Query) bool {
+	return some(q.Where, func(e pql.Expr) bool {
+		return slices.ContainsFunc(compared(e), func(f pql.Field) bool { return len(f.Path) > 0 })
+	})
+}
+
+// compared lists the fields that a condition itself looks at.
+func compared(e pql.Expr) []pql.Field {
+	switch e := e.(type) {
+	case pql.Compare:
+		return []pql.Field{e.Field}
+	case pql.Null:
+		return []pql.Field{e.Field}
+	case pql.In:
+		return e.Fields
+	}
+	return nil
+}
+
+// some says whether a test holds for a condition, or for any inside it.
+func some(e pql.Expr, test func(pql.Expr) bool) bool {
+	if e == nil {
+		return false
+	}
+	inside := func(e pql.Expr) bool { return some(e, test) }
 	switch e := e.(type) {
 	case pql.And:
-		return slices.ContainsFunc(e.Terms, exprUsesPaths)
+		return slices.ContainsFunc(e.Terms, inside)
 	case pql.Or:
-		return slices.ContainsFunc(e.Terms, exprUsesPaths)
+		return slices.ContainsFunc(e.Terms, inside)
 	case pql.Not:
-		return exprUsesPaths(e.Term)
-	case pql.Compare:
-		return e.Op == "~>" || field(e.Field)
-	case pql.Null:
-		return field(e.Field)
+		return inside(e.Term)
 	case pql.In:
-		return e.Query != nil && UsesPaths(e.Query) || slices.ContainsFunc(e.Fields, field)
+		return test(e) || e.Query != nil && inside(e.Query.Where)
 	case pql.Subquery:
-		return UsesPaths(e.Query)
+		return inside(e.Query.Where)
 	}
-	return false
+	return test(e)
 }

@@ -1,7 +1,10 @@
 package query
 
 import (
+	"regexp/syntax"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pql"
@@ -70,7 +73,7 @@ func (s scope) compare(c pql.Compare) string {
 	case len(c.Field.Path) > 0 && f.as == asJSON:
 		return s.compareJSON(f.expr, s.jsonStep(c.Field.Path), c)
 	case len(c.Field.Path) > 0:
-		return s.leaf(c.Field, func(kind, value, number string) string { return s.compareLeaf(kind, value, number, c.Op, c.Value) })
+		return s.compareFact(c)
 	}
 	switch f.as { //nolint:exhaustive // the others compare as they are
 	case asLeaf:
@@ -83,9 +86,38 @@ func (s scope) compare(c pql.Compare) string {
 		return s.comparePath(f, c)
 	}
 	if c.Op == "~" {
-		return s.Words.matches(f.expr, s.pattern(c.Value.Text))
+		return s.matching(f.expr, c.Value.Text)
 	}
 	return "(" + f.expr + " " + c.Op + " " + s.scalar(f.as, c.Value) + ")"
+}
+
+// matching tests a column against a regular expression. PostgreSQL's indexes find the text that all matches begin with, if there is one;
+// SQLite's do when it is told.
+func (s scope) matching(column, pattern string) string {
+	matches := s.Words.matches(column, s.pattern(pattern))
+	first, after := beginning(pattern)
+	if s.Words.Postgres || first == "" {
+		return matches
+	}
+	return "(" + column + " >= " + s.arg(first) + " AND " + column + " < " + s.arg(after) + " AND " + matches + ")"
+}
+
+// beginning is what all texts begin with that match a pattern, and the first text behind all those; empty where they have nothing in common.
+func beginning(pattern string) (first, after string) {
+	tree, err := pql.Syntax(pattern)
+	if err != nil || tree.Op != syntax.OpConcat || tree.Sub[0].Op != syntax.OpBeginText {
+		return "", ""
+	}
+	literal := tree.Sub[1]
+	if literal.Op != syntax.OpLiteral || literal.Flags&syntax.FoldCase != 0 {
+		return "", ""
+	}
+	next := slices.Clone(literal.Rune)
+	next[len(next)-1]++
+	if !utf8.ValidRune(next[len(next)-1]) {
+		return "", ""
+	}
+	return string(literal.Rune), string(next)
 }
 
 func (s scope) pattern(text string) string {
