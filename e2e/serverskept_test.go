@@ -114,10 +114,11 @@ func ranOn(t *testing.T, d *daemon) map[string]sim.Count {
 		}
 		did := sim.Count{Begun: 1}
 		code, err := os.ReadFile(filepath.Join(filepath.Dir(path), "exitcode"))
+		_, pidErr := os.Lstat(filepath.Join(filepath.Dir(path), "pid"))
 		switch {
 		case err == nil:
 			did.ExitCode, _ = strconv.Atoi(strings.TrimSpace(string(code)))
-		case record.Error != "":
+		case record.Error != "" || pidErr != nil: // a full disk may have no room for why it did not begin
 			continue
 		}
 		all[filepath.Base(filepath.Dir(path))] = did

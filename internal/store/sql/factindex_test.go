@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -215,6 +216,38 @@ func TestFactsAreIndexedWhileTheyAreWritten(t *testing.T) {
 			t.Errorf("%d texts; the index and the facts differ (-facts +index):\n%s", len(want), diff)
 		}
 	})
+}
+
+// Who indexes a path waits for facts that are being written: they would be in no copy, and no trigger knew of the path.
+func TestIndexingWaitsForFactsThatAreBeingWritten(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, places["postgres"](t))
+	if err := saveFacts(t.Context(), s, "n.example.test", map[string]any{"role": "web"}, fleetStart); err != nil {
+		t.Fatal(err)
+	}
+	indexed := make(chan error, 1)
+	err := s.write(t.Context(), func(ctx context.Context, q querier) error {
+		if err := s.Facts.usePaths(ctx, q); err != nil {
+			return err
+		}
+		if _, err := q.exec(ctx, "UPDATE facts SET value = 'db'"); err != nil {
+			return err
+		}
+		go func() { indexed <- s.Queries.index.index(t.Context(), "role") }()
+		for len(indexed) == 0 {
+			waits, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"))
+			if err != nil || waits {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-indexed); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := indexedTexts(t, s); len(want) != 1 || !slices.Equal(got, want) {
+		t.Errorf("the index has %v, the facts %v", got, want)
+	}
 }
 
 // Paths that are asked for often are indexed, while there is room, and give way when nobody asked for them in a month.
