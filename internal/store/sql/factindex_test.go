@@ -235,7 +235,8 @@ func TestIndexingWaitsForFactsThatAreBeingWritten(t *testing.T) {
 		}
 		go func() { indexed <- s.Queries.index.index(t.Context(), "role") }()
 		for len(indexed) == 0 {
-			waits, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"))
+			waits, err := one[bool](s.reads.row(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`))
 			if err != nil || waits {
 				return err
 			}
