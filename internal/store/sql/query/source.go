@@ -395,10 +395,15 @@ func (w Words) events(known narrowed) source {
 			"new_value": asA(asJSON, "NULLIF(e@.desired, '')"), "old_value": asA(asJSON, "NULLIF(e@.previous, '')"),
 			"message": textOf("e@.message"), "file": textOf("e@.file"), "line": countOf("e@.line"),
 			"containment_path": asA(asList, containment), "environment": plainText("r@.environment"),
-			"containing_class": plainText("(SELECT l.value FROM " + w.Elements(containment) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"),
+			"containing_class": plainText(w.innermostClass(containment)),
 			"latest_report?":   flagWhen("r@.digest = n@.latest_report"),
 		},
 	}
+}
+
+// innermostClass is the last of a containment path that is no reference to a resource.
+func (w Words) innermostClass(path string) string {
+	return "(SELECT l.value FROM " + w.Elements(path) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"
 }
 
 // containment is a JSON array; an event that lies nowhere has none.

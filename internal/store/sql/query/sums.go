@@ -41,7 +41,13 @@ func (t *Translation) Sums(q inventory.EventQuestion, by string) (string, error)
 	if q.CountBy == "certname" && by != "certname" {
 		names = append(names, "certname")
 	}
-	st := t.Statement(eventQuery(q.Events.Query(), names))
+	from := "WITH e (" + strings.Join(names, ", ") + ") AS (" + t.Statement(eventQuery(q.Events.Query(), names)).Text + ")"
+	if by == "containing_class" && q.CountBy != "certname" {
+		from = t.classes(q.Events.Query())
+		count = func(status string) string {
+			return "CAST(COALESCE(sum(CASE WHEN status = '" + status + "' THEN events END), 0) AS BIGINT)"
+		}
+	}
 	each := []string{fields[0] + " AS title", "CAST(NULL AS text) AS kind"}
 	if len(fields) > 1 {
 		each[1] = fields[1] + " AS kind"
@@ -49,13 +55,20 @@ func (t *Translation) Sums(q inventory.EventQuestion, by string) (string, error)
 	for _, c := range counted {
 		each = append(each, count(c.status)+" AS "+c.name)
 	}
-	text := "WITH e (" + strings.Join(names, ", ") + ") AS (" + st.Text + ") SELECT " + strings.Join(each, ", ") + " FROM e GROUP BY " + strings.Join(fields, ", ")
+	text := from + " SELECT " + strings.Join(each, ", ") + " FROM e GROUP BY " + strings.Join(fields, ", ")
 	text = "SELECT * FROM (" + text + ") s" + t.narrow(q.Counts)
 	if q.Aggregate {
 		return aggregated(text), nil
 	}
 	return "SELECT title, kind, failures, successes, noops, skips, 0 FROM (" + text + ") s" + orderSums(q.Order) +
 		t.limits(&pql.Query{Limit: q.Limit, Offset: q.Offset}), nil
+}
+
+// classes counts events by class and status. Finding the class in a containment path costs more than the event, and paths are few.
+func (t *Translation) classes(q *pql.Query) string {
+	st := t.Statement(eventQuery(q, []string{"containment_path", "status"}))
+	return "WITH s (containment, status) AS (" + st.Text + "), e (containing_class, status, events) AS (SELECT " + t.Words.innermostClass("containment") +
+		", status, events FROM (SELECT containment, status, count(*) AS events FROM s GROUP BY containment, status) p)"
 }
 
 // eventQuery asks for what sums are made of.
