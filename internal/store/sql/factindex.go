@@ -162,13 +162,14 @@ BEGIN DELETE FROM indexed_facts WHERE node_id = OLD.node_id AND path_id = OLD.pa
 CREATE TRIGGER facts_deleted AFTER DELETE ON facts WHEN EXISTS (SELECT 1 FROM indexed_paths p WHERE p.path_id = OLD.path_id)
 BEGIN DELETE FROM indexed_facts WHERE node_id = OLD.node_id AND path_id = OLD.path_id; END`
 
-	postgresFactTriggers = `CREATE FUNCTION index_facts() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-IF EXISTS (SELECT 1 FROM changed c JOIN indexed_paths p ON p.path_id = c.path_id) THEN
+	// Most statements change facts of no indexed path. An array tells that without a join, which costs less than the trigger itself.
+	postgresFactTriggers = `CREATE FUNCTION index_facts() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE paths BIGINT[] := ARRAY(SELECT path_id FROM indexed_paths); BEGIN
+IF EXISTS (SELECT 1 FROM changed c WHERE c.path_id = ANY (paths)) THEN
 	DELETE FROM indexed_facts i USING changed c WHERE i.node_id = c.node_id AND i.path_id = c.path_id AND c.kind <> 4; INSERT INTO indexed_facts (node_id, path_id, value)
-	SELECT c.node_id, c.path_id, substr(c.value, 1, 64) FROM changed c JOIN indexed_paths p ON p.path_id = c.path_id WHERE c.kind = 4
+	SELECT c.node_id, c.path_id, substr(c.value, 1, 64) FROM changed c WHERE c.path_id = ANY (paths) AND c.kind = 4
 	ON CONFLICT (node_id, path_id) DO UPDATE SET value = excluded.value WHERE indexed_facts.value <> excluded.value; END IF; RETURN NULL; END $$;
-CREATE FUNCTION unindex_facts() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-IF EXISTS (SELECT 1 FROM changed c JOIN indexed_paths p ON p.path_id = c.path_id) THEN
+CREATE FUNCTION unindex_facts() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE paths BIGINT[] := ARRAY(SELECT path_id FROM indexed_paths); BEGIN
+IF EXISTS (SELECT 1 FROM changed c WHERE c.path_id = ANY (paths)) THEN
 	DELETE FROM indexed_facts i USING changed c WHERE i.node_id = c.node_id AND i.path_id = c.path_id; END IF; RETURN NULL; END $$;
 CREATE TRIGGER facts_inserted AFTER INSERT ON facts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION index_facts();
 CREATE TRIGGER facts_updated AFTER UPDATE ON facts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION index_facts();
