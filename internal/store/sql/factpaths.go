@@ -13,8 +13,8 @@ const prunedPaths = 5000
 // factPathLock is held by transactions that use fact paths, and alone by those that remove some.
 const factPathLock = "hashtextextended('tutti fact paths', 4)"
 
-// usePaths keeps fact paths from being removed until the transaction ends. SQLite has one writer anyway.
-func (s *Facts) usePaths(ctx context.Context, q querier) error {
+// usePaths keeps fact paths from being removed, and indexed, until the transaction ends. SQLite has one writer anyway.
+func (s *base) usePaths(ctx context.Context, q querier) error {
 	if !s.dialect.postgres {
 		return nil
 	}

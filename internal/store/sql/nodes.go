@@ -113,6 +113,9 @@ func (s *Nodes) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 			return false, err
 		}
 	}
+	if err := s.usePaths(ctx, q); err != nil { // after the node's row, as who writes facts does
+		return false, err
+	}
 	for _, id := range ids {
 		if err := purge(ctx, q, id); err != nil {
 			return false, err
