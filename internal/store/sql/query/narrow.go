@@ -43,6 +43,20 @@ func wantsUnusual(e pql.Expr) bool {
 	return isStatus(e) && e.(pql.Compare).Value.Text != "success"
 }
 
+// patternsLast puts conditions that are patterns behind the others: they cost most, and SQLite compares in this order. One on the certname
+// picks nodes, and stays.
+func patternsLast(terms []pql.Expr) []pql.Expr {
+	rank := func(e pql.Expr) int {
+		if c, ok := e.(pql.Compare); ok && c.Op == "~" && c.Field.Name != "certname" {
+			return 1
+		}
+		return 0
+	}
+	terms = slices.Clone(terms)
+	slices.SortStableFunc(terms, func(a, b pql.Expr) int { return rank(a) - rank(b) })
+	return terms
+}
+
 // conjuncts are the conditions that must all hold.
 func conjuncts(e pql.Expr) []pql.Expr {
 	switch e := e.(type) {

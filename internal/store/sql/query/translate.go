@@ -148,7 +148,7 @@ func (t *Translation) open(q *pql.Query, page bool) (scope, opened) {
 	if outermost && s.node != "" && !t.Gone && !t.Active && !mentionsState(q.Where) {
 		where = append(where, s.live())
 	}
-	for _, term := range terms {
+	for _, term := range patternsLast(terms) {
 		where = append(where, s.must(term))
 		if wantsUnusual(term) && q.Entity == "events" {
 			where = append(where, "(e"+s.use+".status <> 'success')") // as the index of those says
@@ -173,6 +173,11 @@ func living(node string) string {
 // stored, which an index may help with.
 func (s scope) must(e pql.Expr) string {
 	c, ok := e.(pql.Compare)
+	if ok && c.Op == "~" && c.Field.Name == "certname" && s.entity != "nodes" && s.node != "" && !s.Words.Postgres {
+		if first, _ := beginning(c.Value.Text); first != "" { // SQLite finds few nodes first, and would not begin with them
+			return "(" + s.node + " IN (SELECT id FROM nodes WHERE " + s.matching("certname", c.Value.Text) + "))"
+		}
+	}
 	if !ok || c.Op == "~" || len(c.Field.Path) > 0 {
 		return s.expr(e)
 	}
