@@ -233,7 +233,7 @@ func TestIndexingWaitsForFactsThatAreBeingWritten(t *testing.T) {
 		if _, err := q.exec(ctx, "UPDATE facts SET value = 'db'"); err != nil {
 			return err
 		}
-		go func() { indexed <- s.Queries.index.index(t.Context(), "role") }()
+		go func() { indexed <- s.Queries.index.index(context.WithoutCancel(ctx), "role") }()
 		for len(indexed) == 0 {
 			waits, err := one[bool](s.reads.row(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 				AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`))
