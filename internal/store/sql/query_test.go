@@ -239,6 +239,42 @@ func TestEventCounts(t *testing.T) {
 	})
 }
 
+// Events of the fleet are summed up as they are when each is looked at.
+func TestEventCountsAreThoseOfTheOracle(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		o := queryFleet(t, s)
+		statuses := map[string]string{"failure": "failures", "success": "successes", "noop": "noops", "skipped": "skips"}
+		all := checked(t, "events { }")
+		for by, field := range map[string]string{"certname": "certname", "containing_class": "containing_class", "resource": "resource_title"} {
+			want := map[string]map[string]float64{}
+			for _, row := range o.answer(all.Query()) {
+				title := fmt.Sprint(row[field])
+				if want[title] == nil {
+					want[title] = map[string]float64{"failures": 0, "successes": 0, "noops": 0, "skips": 0}
+				}
+				want[title][statuses[row["status"].(string)]]++
+			}
+			got := map[string]map[string]float64{}
+			err := s.Queries.AskEvents(t.Context(), inventory.EventQuestion{SummarizeBy: []string{by}, Events: all}, func(text json.RawMessage) error {
+				var row map[string]any
+				err := json.Unmarshal(text, &row)
+				sums := map[string]float64{}
+				for _, name := range statuses {
+					sums[name], _ = row[name].(float64)
+				}
+				got[fmt.Sprint(row["subject"].(map[string]any)["title"])] = sums
+				return err
+			})
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("by %s: %v (-oracle +store):\n%s", by, err, diff)
+			}
+		}
+	})
+}
+
 func TestAQueryHasBounds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
