@@ -41,12 +41,14 @@ func (t *Translation) Sums(q inventory.EventQuestion, by string) (string, error)
 	if q.CountBy == "certname" && by != "certname" {
 		names = append(names, "certname")
 	}
-	from := "WITH e (" + strings.Join(names, ", ") + ") AS (" + t.Statement(eventQuery(q.Events.Query(), names)).Text + ")"
+	var from string
 	if by == "containing_class" && q.CountBy != "certname" {
 		from = t.classes(q.Events.Query())
 		count = func(status string) string {
 			return "CAST(COALESCE(sum(CASE WHEN status = '" + status + "' THEN events END), 0) AS BIGINT)"
 		}
+	} else {
+		from = "WITH e (" + strings.Join(names, ", ") + ") AS (" + t.Statement(eventQuery(q.Events.Query(), names)).Text + ")"
 	}
 	each := []string{fields[0] + " AS title", "CAST(NULL AS text) AS kind"}
 	if len(fields) > 1 {
