@@ -131,7 +131,7 @@ test-upgrade: test-deps build $(BIN)/versitygw ## two servers of the version bef
 soak-stories: test-deps build ## stories that are too long for the suite: chaos of catalogs over 200 nodes, with the race detector
 	CGO_ENABLED=1 $(GO) test $(RACE) -tags soak -timeout 60m -count=$(or $(COUNT),1) -v -run TestChaosOfCatalogs ./e2e
 
-test-cluster: test-deps build $(BIN)/versitygw ## the stories again, each with three servers behind HAProxy in the place of its one
+test-cluster: test-deps console-deps build $(BIN)/versitygw ## the stories again, each with three servers behind HAProxy in the place of its one
 	TUTTI_E2E=cluster CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 180m ./e2e
 
 quick: $(BIN)/versitygw ## the tests without the race detector, and without those that wait for Ruby and real agents

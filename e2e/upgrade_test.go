@@ -16,6 +16,8 @@ func TestThePageAboutUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	newest := f.count(t, "SELECT max(version_id) FROM goose_db_version")
+	f.sql(t, "DROP TRIGGER facts_inserted ON facts; DROP TRIGGER facts_updated ON facts; DROP TRIGGER facts_deleted ON facts; "+
+		"DROP FUNCTION index_facts; DROP FUNCTION unindex_facts; DROP TABLE indexed_facts; DROP TABLE indexed_paths")
 	f.sql(t, "DROP TABLE moves; ALTER TABLE servers DROP COLUMN schema; ALTER TABLE servers DROP COLUMN near; DELETE FROM goose_db_version WHERE version_id >= 54")
 	now := "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	f.sql(t,
