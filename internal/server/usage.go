@@ -26,7 +26,7 @@ const (
 
 // tableAreas is which part of the data a table belongs to, by the beginning of its name; the longest one counts.
 var tableAreas = map[string]string{
-	"fact": "records: facts", "node": "records: nodes and packages", "package": "records: nodes and packages",
+	"fact": "records: facts", "indexed": "records: facts", "node": "records: nodes and packages", "package": "records: nodes and packages",
 	"catalog": "records: catalogs", "resource": "records: catalogs", "edges": "records: catalogs", "collected": "records: catalogs",
 	"generations": "records: catalogs", "deliver": "records: catalogs", "standings": "records: catalogs",
 	"compil": "records: compilations", "input_": "records: compilations", "verifications": "records: compilations", "recorded_": "records: compilations",

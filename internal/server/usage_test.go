@@ -9,7 +9,8 @@ import (
 func TestAreasOfTables(t *testing.T) {
 	t.Parallel()
 	for table, want := range map[string]string{
-		"facts": "records: facts", "fact_kinds": "records: facts", "events": "records: reports", "event_runs": "records: events of runs",
+		"facts": "records: facts", "fact_kinds": "records: facts", "indexed_facts": "records: facts",
+		"events": "records: reports", "event_runs": "records: events of runs",
 		"reports": "records: reports", "job_output": "records: jobs", "acts": "records: audit log", "versions": "records: code",
 		"users": otherTables, "compile_turns": "records: compilations",
 	} {

@@ -139,7 +139,8 @@ func (i *factIndex) room(ctx context.Context, q querier, now time.Time) (bool, e
 	if err != nil || have < maxIndexedPaths {
 		return err == nil, err
 	}
-	idle, err := collect(ctx, q, one[int64], "SELECT path_id FROM indexed_paths WHERE asked_at < $1 ORDER BY asked_at, path_id LIMIT 1", micros(now.Add(-indexIdle)))
+	idle, err := collect(ctx, q, one[int64],
+		"SELECT path_id FROM indexed_paths WHERE asked_at < $1 ORDER BY asked_at, path_id LIMIT 1", micros(now.Add(-indexIdle)))
 	if err != nil || len(idle) == 0 {
 		return false, err
 	}
@@ -150,28 +151,3 @@ func (i *factIndex) room(ctx context.Context, q querier, now time.Time) (bool, e
 	}
 	return true, nil
 }
-
-// The triggers that keep the index. They are part of the schema and never change: what is indexed another way needs a migration.
-const (
-	sqliteFactTriggers = `CREATE TRIGGER facts_inserted AFTER INSERT ON facts WHEN EXISTS (SELECT 1 FROM indexed_paths p WHERE p.path_id = NEW.path_id)
-BEGIN INSERT INTO indexed_facts (node_id, path_id, value) SELECT NEW.node_id, NEW.path_id, substr(NEW.value, 1, 64) WHERE NEW.kind = 4
-	ON CONFLICT (node_id, path_id) DO UPDATE SET value = excluded.value; END;
-CREATE TRIGGER facts_updated AFTER UPDATE ON facts WHEN EXISTS (SELECT 1 FROM indexed_paths p WHERE p.path_id = NEW.path_id)
-BEGIN DELETE FROM indexed_facts WHERE node_id = OLD.node_id AND path_id = OLD.path_id; INSERT INTO indexed_facts (node_id, path_id, value)
-	SELECT NEW.node_id, NEW.path_id, substr(NEW.value, 1, 64) WHERE NEW.kind = 4; END;
-CREATE TRIGGER facts_deleted AFTER DELETE ON facts WHEN EXISTS (SELECT 1 FROM indexed_paths p WHERE p.path_id = OLD.path_id)
-BEGIN DELETE FROM indexed_facts WHERE node_id = OLD.node_id AND path_id = OLD.path_id; END`
-
-	// Most statements change facts of no indexed path. An array tells that without a join, which costs less than the trigger itself.
-	postgresFactTriggers = `CREATE FUNCTION index_facts() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE paths BIGINT[] := ARRAY(SELECT path_id FROM indexed_paths); BEGIN
-IF EXISTS (SELECT 1 FROM changed c WHERE c.path_id = ANY (paths)) THEN
-	DELETE FROM indexed_facts i USING changed c WHERE i.node_id = c.node_id AND i.path_id = c.path_id AND c.kind <> 4; INSERT INTO indexed_facts (node_id, path_id, value)
-	SELECT c.node_id, c.path_id, substr(c.value, 1, 64) FROM changed c WHERE c.path_id = ANY (paths) AND c.kind = 4
-	ON CONFLICT (node_id, path_id) DO UPDATE SET value = excluded.value WHERE indexed_facts.value <> excluded.value; END IF; RETURN NULL; END $$;
-CREATE FUNCTION unindex_facts() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE paths BIGINT[] := ARRAY(SELECT path_id FROM indexed_paths); BEGIN
-IF EXISTS (SELECT 1 FROM changed c WHERE c.path_id = ANY (paths)) THEN
-	DELETE FROM indexed_facts i USING changed c WHERE i.node_id = c.node_id AND i.path_id = c.path_id; END IF; RETURN NULL; END $$;
-CREATE TRIGGER facts_inserted AFTER INSERT ON facts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION index_facts();
-CREATE TRIGGER facts_updated AFTER UPDATE ON facts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION index_facts();
-CREATE TRIGGER facts_deleted AFTER DELETE ON facts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION unindex_facts()`
-)

@@ -22,7 +22,6 @@ import (
 
 // indexedFleet is what some nodes have as their facts, kept beside the records.
 type indexedFleet struct {
-	s     *Store
 	nodes map[string]map[string]any
 	clock time.Time
 }
@@ -112,7 +111,7 @@ func TestTheIndexOfFactsIsAsTheFactsAre(t *testing.T) {
 		round := 0
 		rapid.Check(t, func(r *rapid.T) {
 			round++
-			f := indexedFleet{s: s, nodes: map[string]map[string]any{}, clock: fleetStart}
+			f := indexedFleet{nodes: map[string]map[string]any{}, clock: fleetStart}
 			node := func() string { return fmt.Sprintf("n%d-%d.example.test", round, rapid.IntRange(0, 4).Draw(r, "node")) }
 			value := func() any {
 				return rapid.OneOf(rapid.Map(rapid.SampledFrom(texts), func(s string) any { return s }),
@@ -306,7 +305,7 @@ func TestWhatIsAskedForOftenIsIndexed(t *testing.T) {
 	})
 }
 
-// What only the copy of an older program writes comes to the index, too: it knows nothing of it.
+// What a program of the version before writes comes to the index, too, though that program knows nothing of it.
 func TestOlderProgramsKeepTheIndex(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
@@ -320,7 +319,8 @@ func TestOlderProgramsKeepTheIndex(t *testing.T) {
 		}
 		for _, step := range []struct{ text, has string }{
 			{"UPDATE facts SET value = 'db'", "db"},
-			{"INSERT INTO facts (node_id, path_id, kind, value) SELECT node_id, path_id, 4, 'mail' FROM facts WHERE 1 = 1 ON CONFLICT (node_id, path_id) DO UPDATE SET value = excluded.value", "mail"},
+			{`INSERT INTO facts (node_id, path_id, kind, value) SELECT node_id, path_id, 4, 'mail' FROM facts WHERE 1 = 1
+				ON CONFLICT (node_id, path_id) DO UPDATE SET value = excluded.value`, "mail"},
 			{"UPDATE facts SET kind = 1, value = 'true'", ""},
 			{"UPDATE facts SET kind = 4, value = 'web'", "web"},
 			{"DELETE FROM facts", ""},

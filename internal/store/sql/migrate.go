@@ -66,19 +66,22 @@ func runAll(steps []string) func(context.Context, *sql.Tx) error {
 	}
 }
 
-// statements splits a file at semicolons that end a line; comments go.
+// statements splits a file at semicolons that end a line, unless the next line is indented, as in the body of a trigger; comments go.
 func statements(text string) []string {
-	var kept []string
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") {
-			kept = append(kept, line)
-		}
-	}
 	var out []string
-	for step := range strings.SplitSeq(strings.Join(kept, ""), ";\n") {
-		if step = strings.TrimSpace(step); step != "" {
-			out = append(out, step)
+	ended := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "--") || strings.TrimSpace(line) == "" {
+			continue
 		}
+		if len(out) == 0 || ended && !strings.HasPrefix(line, "\t") {
+			out = append(out, "")
+		}
+		out[len(out)-1] += line
+		ended = strings.HasSuffix(line, ";\n")
+	}
+	for i, step := range out {
+		out[i] = strings.TrimSuffix(strings.TrimSpace(step), ";")
 	}
 	return out
 }

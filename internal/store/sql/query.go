@@ -75,21 +75,16 @@ func (s *Queries) places(question inventory.Question) chan struct{} {
 	return s.asking
 }
 
-// query runs act on one state of the store, for a bounded time. act translates q, or what has the same conditions.
-func (s *Queries) query(ctx context.Context, places chan struct{}, q *pql.Query, act func(context.Context, querier, *query.Translation) error) error {
-	outer := ctx
-	ctx, cancel := context.WithTimeout(ctx, queryTime)
-	defer cancel()
-	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
-	case <-ctx.Done():
-		return fault.Later(comeBack, "%d other queries are running; try again later", cap(places))
-	}
-	var compared []string
+// asking is what a question does with one state of the store, and with a translation that knows of it.
+type asking func(ctx context.Context, on querier, t *query.Translation) error
+
+// query answers a question for q, or for what has its conditions. Facts that are compared often are indexed when the answer is there and the
+// question's place is free again.
+func (s *Queries) query(ctx context.Context, places chan struct{}, q *pql.Query, act asking) error {
 	var indexed []indexedPath
-	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
-		t := &query.Translation{Words: query.Words{Postgres: s.dialect.postgres}}
+	var compared []string
+	err := s.inPlace(ctx, places, func(ctx context.Context, on querier) (err error) {
+		t := &query.Translation{Words: s.words()}
 		some, err := one[bool](on.row(ctx, "SELECT EXISTS (SELECT 1 FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0)"))
 		if err != nil {
 			return err
@@ -114,8 +109,23 @@ func (s *Queries) query(ctx context.Context, places chan struct{}, q *pql.Query,
 		return err
 	})
 	if err == nil {
-		s.index.asked(outer, compared, indexed)
+		s.index.asked(ctx, compared, indexed)
 	}
+	return err
+}
+
+// inPlace reads one state of the store, in one of the places and for a bounded time.
+func (s *Queries) inPlace(ctx context.Context, places chan struct{}, read act) error {
+	outer := ctx
+	ctx, cancel := context.WithTimeout(ctx, queryTime)
+	defer cancel()
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+		return fault.Later(comeBack, "%d other queries are running; try again later", cap(places))
+	}
+	err := s.snapshot(ctx, read)
 	if err != nil && ctx.Err() != nil && outer.Err() == nil {
 		return fault.Wrap(fault.Unavailable, err, "the query took longer than %v; narrow it, or ask for fewer rows", queryTime)
 	}

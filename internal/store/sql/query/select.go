@@ -149,7 +149,7 @@ func (f *facets) nested(path pql.Field, field sqlField) (raw string, as storedAs
 		" FROM facts x JOIN fact_paths p ON p.id = x.path_id WHERE x.node_id = " + f.node + " AND " + f.below(path) + ")"
 	if !hasMatch(path) { // what has a value has nothing below it, which most have
 		at := f.place(path)
-		single := f.Words.single(f.Words.either("", "CAST(") + f.arg(leafPath(path)) + f.Words.either("", " AS text)") + ", " + at + ".kind, " + at + ".value")
+		single := f.Words.single("CAST(" + f.arg(leafPath(path)) + " AS text), " + at + ".kind, " + at + ".value")
 		list = "CASE WHEN " + at + ".kind IS NOT NULL THEN " + single + " ELSE " + list + " END"
 	}
 	return list, asLeafValue, leafPath(path)
@@ -163,9 +163,10 @@ func (f *facets) place(path pql.Field) string {
 	if i < 0 {
 		i = len(f.places)
 		name := fmt.Sprintf("x%s_%d", f.scope.use, i)
-		facts := f.Words.either("facts "+name+" ON "+name, "LATERAL (SELECT x.kind, x.number, x.value FROM facts x WHERE x")
-		join := "LEFT JOIN " + facts + ".node_id = " + f.node + " AND " + f.Words.either(name, "x") + ".path_id = (SELECT id FROM fact_paths WHERE path = " +
-			f.arg(text) + ")" + f.Words.either("", " OFFSET 0) "+name+" ON TRUE")
+		id := "(SELECT id FROM fact_paths WHERE path = " + f.arg(text) + ")"
+		join := f.Words.either(
+			"LEFT JOIN facts "+name+" ON "+name+".node_id = "+f.node+" AND "+name+".path_id = "+id,
+			"LEFT JOIN LATERAL (SELECT x.kind, x.number, x.value FROM facts x WHERE x.node_id = "+f.node+" AND x.path_id = "+id+" OFFSET 0) "+name+" ON TRUE")
 		f.places = append(f.places, place{extra{name, join}, text})
 	}
 	return f.places[i].name

@@ -18,7 +18,7 @@ func UsesPaths(q *pql.Query) bool {
 // ComparesFacts says whether a query compares facts at paths, so that the index of facts may help.
 func ComparesFacts(q *pql.Query) bool {
 	return some(q.Where, func(e pql.Expr) bool {
-		return slices.ContainsFunc(compared(e), func(f pql.Field) bool { return len(f.Path) > 0 })
+		return slices.ContainsFunc(compared(e), func(f pql.Field) bool { return len(f.Path) > 0 && (f.Name == "facts" || f.Name == "trusted") })
 	})
 }
 
